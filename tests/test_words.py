@@ -432,7 +432,9 @@ def public_callables():
     for name in kg.__all__:
         add(name, getattr(kg, name))
     for result in RESULTS:
-        add(result.__name__, result)
+        for kind in result.__mro__:  # with the methods of its base
+            if kind.__module__.startswith("kgeval."):
+                add(result.__name__, kind)
         del found[result.__name__]  # `kgeval` makes these results, users do not
     for module in WINDOWS:
         own = {name: thing for name, thing in vars(module).items() if name[0] != "_"}
@@ -699,24 +701,20 @@ def test_windows_for_users_show_their_own_names_only(module):
 
 @pytest.fixture(scope="module")
 def advised(root, tmp_path_factory):
-    """Real objects under the names that the hints give them, and files of both results; calls run in a fresh folder."""
+    """Real objects under the names that the hints give them; calls run in a fresh folder."""
     folder, data = tmp_path_factory.mktemp("advised"), root / "data" / "countries"
     dataset = kg.read_dataset(data)
     model, part = kg.load_model(data / "complex.npz", dataset), kg.Protocol(sample=40, sample_seed=0)
     ranked = [kg.evaluate(scorer, dataset, part) for scorer in (model, kg.baselines.Degree(dataset))]
-    found = {
+    return folder, {
         kg.EvaluationResult: ("result", ranked[0]),
         ClassificationResult: ("result", kg.classify(model, dataset, "uniform")),
         Comparison: ("comparison", kg.compare(ranked, names=["a", "b"])),
         Benchmark: ("bench", kg.benchmark({(name, 1, "countries"): one for name, one in zip("ab", ranked)})),
     }
-    for kind in (kg.EvaluationResult, ClassificationResult):
-        found[kind][1].save(folder / f"{kind.__name__}.kgeval")
-    return folder, found
 
 
 LISTS_OF = 'kgeval.metrics.retrieval.from_scores(result.table["label"], result.table["score"])'
-TO_STYLE = "kgeval show RUN.kgeval --to {}, on the command line"
 
 
 @pytest.mark.parametrize(
@@ -725,14 +723,6 @@ TO_STYLE = "kgeval show RUN.kgeval --to {}, on the command line"
         (kg.EvaluationResult, "metrics", "{}", ["result.summary()"]),
         (kg.EvaluationResult, "mrr", "{}", ['result["mrr"]']),
         (kg.EvaluationResult, "plot", "{}", ["kgeval.report.plots.hits_curve(result)"]),
-        (
-            kg.EvaluationResult,
-            "to_csv",
-            "{}, or {}",
-            ['kgeval.report.exports.write_ranks(result, "ranks.csv")', 'result.summary().to_csv("means.csv")'],
-        ),
-        (kg.EvaluationResult, "to_latex", TO_STYLE.format("latex"), []),
-        (kg.EvaluationResult, "to_markdown", TO_STYLE.format("markdown"), []),
         (kg.EvaluationResult, "worst", "{}", ['result.ranks(labels=True).nlargest(10, "rank_filtered")']),
         (Comparison, "plot", "{}", ["kgeval.report.plots.difference_plot(comparison)"]),
         (Comparison, "summary", "{}, or {}", ["comparison.differences", "comparison.verdict"]),
@@ -746,16 +736,9 @@ TO_STYLE = "kgeval show RUN.kgeval --to {}, on the command line"
             "kgeval.report.plots.roc(lists), where lists = {}",
             [LISTS_OF, f"kgeval.report.plots.roc({LISTS_OF})"],
         ),
-        (
-            ClassificationResult,
-            "to_csv",
-            "{}, or {}",
-            ['result.table.to_csv("scores.csv")', 'result.summary().to_csv("means.csv")'],
-        ),
-        (ClassificationResult, "to_latex", TO_STYLE.format("latex"), []),
     ],
 )
-def test_a_name_that_users_try_answers_with_a_call_that_runs(advised, monkeypatch, capsys, made, name, new, calls):
+def test_a_name_that_users_try_answers_with_a_call_that_runs(advised, monkeypatch, made, name, new, calls):
     if name == "plot":
         pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     folder, found = advised
@@ -766,9 +749,6 @@ def test_a_name_that_users_try_answers_with_a_call_that_runs(advised, monkeypatc
     monkeypatch.chdir(folder)
     for call in calls:
         eval(call, {"kgeval": kg, spoken: thing})
-    if not calls:
-        command = new.partition(",")[0].replace("RUN", made.__name__).split()
-        assert (main(command[1:]), len(capsys.readouterr().out.splitlines()) > 3) == (0, True)
 
 
 @pytest.mark.parametrize("value", ["none", "raw"])

@@ -26,6 +26,7 @@ Scores = npt.NDArray[Any]  # arrays of any real dtype
 
 Callee = TypeVar("Callee", bound=Callable[..., Any])
 Group = TypeVar("Group", bound=Hashable)
+Kind = TypeVar("Kind")
 Value = TypeVar("Value")
 
 MAX_SHOWN = 200  # labels with more characters than this are cut in messages
@@ -256,6 +257,32 @@ def answers_old_names(owner: str, tried: Mapping[str, str] | None = None, /, **n
         raise AttributeError(f"{owner} has no attribute {name!r}{hint}")
 
     return missing
+
+
+def with_old_names(tried: Mapping[str, str] | None = None, /, **new_names: str) -> Callable[[type[Kind]], type[Kind]]:
+    """Return a decorator for classes whose old names answer with the new ones.
+
+    Parameters
+    ----------
+    tried, **new_names
+        As in `answers_old_names`.
+
+    Examples
+    --------
+    >>> @with_old_names(about="facts")
+    ... class Result: ...
+    >>> Result().about
+    Traceback (most recent call last):
+    ...
+    AttributeError: Result has no attribute 'about' since kgeval 0.2; write facts
+    """
+
+    def decorated(made: type[Kind]) -> type[Kind]:
+        # Set from outside, since mypy takes every attribute of a class with a `__getattr__` for known.
+        setattr(made, "__getattr__", answers_old_names(made.__name__, tried, **new_names))  # noqa: B010
+        return made
+
+    return decorated
 
 
 def shows_only(names: Sequence[str]) -> Callable[[], list[str]]:

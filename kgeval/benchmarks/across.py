@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.base.checks import GONE, answers_old_names, counted, listed
+from kgeval.base.checks import GONE, counted, listed, with_old_names
 from kgeval.base.wording import p_equals, p_text, printable
-from kgeval.benchmarks.notes import NOT_INDEPENDENT
+from kgeval.benchmarks.cells import NOT_INDEPENDENT
 from kgeval.comparison.rows import UNDECIDED, alpha_of
 from kgeval.display.media import frame_text
 from kgeval.errors import MetricError
@@ -41,6 +42,10 @@ MAX_TEXTS = 10  # pairs or datasets that a line lists
 PAIR_NUMBERS = ("difference", "p_nemenyi")
 
 
+@with_old_names(
+    bayes=f"{GONE}Nemenyi's test decides, and benchmark compares models on each dataset",
+    conover=f"{GONE}Nemenyi's test decides",
+)
 @dataclass(frozen=True, eq=False)
 class AcrossDatasets:
     """Mean ranks of models over datasets, and the tests of their differences; `Benchmark.across` returns it.
@@ -84,13 +89,6 @@ class AcrossDatasets:
     friedman: Friedman | None = None
     nemenyi: Nemenyi | None = None
     notes: tuple[str, ...] = ()
-
-    if not TYPE_CHECKING:  # mypy would take every attribute for known
-        __getattr__ = answers_old_names(
-            "AcrossDatasets",
-            bayes=f"{GONE}Nemenyi's test decides, and benchmark compares models on each dataset",
-            conover=f"{GONE}Nemenyi's test decides",
-        )
 
     @classmethod
     def of(
@@ -213,34 +211,34 @@ class AcrossDatasets:
         notes = [f"note: {note}" for note in self.notes]
         return [printable(line) for line in [*self._rank_lines(), *notes]]
 
-    def _rank_lines(self) -> list[str]:
-        """Return the lines about the mean ranks and the tests."""
+    def _rank_lines(self) -> Iterator[str]:
+        """Yield the lines about the mean ranks and the tests."""
         heading = display_of(self.metric).heading
         if not self.n_datasets:
-            return [f"mean ranks by {heading}: no dataset has values of all models"]
+            yield f"mean ranks by {heading}: no dataset has values of all models"
+            return
         ranks = ", ".join(f"{model} {rank:.2f}" for model, rank in zip(self.models, self.table["mean_rank"]))
         over = counted(self.n_datasets, "dataset")
         direction = "" if self.higher_is_better else ", lower is better"
-        lines = [f"mean ranks by {heading}{direction} over {over} (1 is best): {ranks}"]
+        yield f"mean ranks by {heading}{direction} over {over} (1 is best): {ranks}"
         if self.friedman is not None:
-            lines.append(_friedman_line(self.friedman, self.alpha))
+            yield _friedman_line(self.friedman, self.alpha)
         if self.nemenyi is not None:
-            lines += self._pair_lines(self.nemenyi)
-        return lines
+            yield from self._pair_lines(self.nemenyi)
 
-    def _pair_lines(self, test: Nemenyi) -> list[str]:
-        """Return the lines about the tests of pairs."""
+    def _pair_lines(self, test: Nemenyi) -> Iterator[str]:
+        """Yield the lines about the tests of pairs."""
         pairs = self.pairs
         decided = pairs[pairs["better"] != UNDECIDED]
         texts = [f"{row['first']} over {row['second']}" for row in decided.to_dict("records")]
         better = f"better: {listed(texts, MAX_TEXTS)}" if texts else "no pair is told apart"
         alike = "; ".join(", ".join(group) for group in self.groups)
-        lines = [
+        yield (
             f"Nemenyi's test: two models are told apart if their mean ranks differ by {test.critical_difference:.2f} "
             f"or more (significance level {self.alpha:g} for all {counted(len(pairs), 'pair')} together); {better}"
-        ]
-        lines += [f"not told apart by Nemenyi's test: {alike}"] if alike and texts else []
-        return lines
+        )
+        if alike and texts:
+            yield f"not told apart by Nemenyi's test: {alike}"
 
     def _order(self) -> list[int]:
         """Return the columns of `values`, best mean rank first."""
@@ -294,28 +292,27 @@ def across_datasets(benchmark: Benchmark, metric: str | Metric | None = None) ->
     return replace(found, notes=(*alike, *found.notes))
 
 
-def _left_out(values: pd.DataFrame, ranks: MeanRanks) -> list[str]:
-    """Return a note about the datasets that are left out, and why."""
-    if not ranks.n_left_out:
-        return []
+def _left_out(values: pd.DataFrame, ranks: MeanRanks) -> Iterator[str]:
+    """Yield a note about the datasets that are left out, and why."""
     texts = []
     for dataset, row in values[~ranks.is_kept].iterrows():
         missing = row.index[row.isna()].tolist()
         texts.append(f"{dataset} (no value of {'any model' if len(missing) == len(row) else listed(missing)})")
-    return [f"{counted(len(texts), 'dataset')} left out: {listed(texts, MAX_TEXTS)}"]
+    if texts:
+        yield f"{counted(len(texts), 'dataset')} left out: {listed(texts, MAX_TEXTS)}"
 
 
-def _cautions(n_datasets: int) -> list[str]:
-    """Return the notes on what the tests assume."""
-    few = (
-        f"with {n_datasets} datasets the tests find only very large differences; the p-values of the pairs are "
-        "approximations that need more datasets"
-    )
-    return [
-        *([few] if n_datasets < FEW_DATASETS else []),
+def _cautions(n_datasets: int) -> Iterator[str]:
+    """Yield the notes on what the tests assume."""
+    if n_datasets < FEW_DATASETS:
+        yield (
+            f"with {n_datasets} datasets the tests find only very large differences; the p-values of the pairs are "
+            "approximations that need more datasets"
+        )
+    yield (
         "the datasets are the observations of these tests; datasets made from each other, such as FB15k and FB15k-237, "
-        "are not independent",
-    ]
+        "are not independent"
+    )
 
 
 def _friedman_line(test: Friedman, alpha: float) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kgeval.base.checks import counted
@@ -32,18 +31,6 @@ POOLED = (
 )
 
 
-def screen_text(benchmark: Benchmark) -> str:
-    """Return the verdict, the table of means, the table of differences and the header, for the width of the terminal.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    """
-    shown = replace(Screen.of(sys.stdout), has_styles=False)
-    tables = table_texts(benchmark, shown)
-    return "\n\n".join([shown.lines([benchmark.verdict.sentence]), *tables, shown.lines(benchmark.header())])
-
-
 def table_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
     """Return the table of means and, if there are any, the table of differences, for a terminal.
 
@@ -56,8 +43,8 @@ def table_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
     return [text_table(table, screen) for table in tables]
 
 
-def notes_on_method(benchmark: Benchmark) -> list[str]:
-    """Return `Benchmark.notes_on_method`.
+def notes_on_method(benchmark: Benchmark) -> Iterator[str]:
+    """Yield the lines of `Benchmark.notes_on_method`.
 
     Parameters
     ----------
@@ -68,31 +55,31 @@ def notes_on_method(benchmark: Benchmark) -> list[str]:
     several = bool((counts > 1).any())
     varied = f"other seeds and with {PURPOSES[terms.cluster]}" if several else PURPOSES[terms.cluster]
     of_one = "; for models with one run, other seeds are not included" if several and (counts == 1).any() else ""
-    lines = [f"{100 * terms.confidence:g}% intervals show how much a number would vary with {varied}{of_one}"]
+    yield f"{100 * terms.confidence:g}% intervals show how much a number would vary with {varied}{of_one}"
     if several:
-        lines.append("SD is the standard deviation over the seeds")
+        yield "SD is the standard deviation over the seeds"
     tested = table[table["p_corrected"].notna()]
     if not len(tested):
-        return lines
-    heading = display_of(terms.metric).heading
+        return
+    heading, is_swapped = display_of(terms.metric).heading, tested["test"] == "swaps"
     if (tested["test"] == "t").any():
         why = "; the standard error includes the variance due to seeds and due to test triples"
         why = why if several else ", since clusters overlap"
-        lines.append(f"tested: differences in {heading}, first - second, by Student's t test{why}")
+        yield f"tested: differences in {heading}, first - second, by Student's t test{why}"
     if several and terms.spread == "pooled" and (tested[["n_first", "n_second"]] < MIN_TO_SEPARATE).any(axis=None):
-        lines.append(f"assumed: {POOLED}; spread='separate' assumes nothing of the kind")
-    if (tested["test"] == "swaps").any():
-        which = "" if (tested["test"] == "swaps").all() else " between two single runs"
-        lines.append(
+        yield f"assumed: {POOLED}; spread='separate' assumes nothing of the kind"
+    if is_swapped.any():
+        which = "" if is_swapped.all() else " between two single runs"
+        yield (
             f"tested: differences in {heading}{which}, by the paired randomization test of kgeval compare (9,999 "
             "random swaps, seed 0)"
         )
         if not benchmark.keys[terms.metric].higher_is_better:
-            lines.append(exchangeable_words([heading]))
+            yield exchangeable_words([heading])
     n_pairs = len({frozenset(pair) for pair in zip(table["first"], table["second"])})
     sizes = f"pairs of models: {n_pairs:,}, datasets: {len(benchmark.datasets):,}"
-    lines.append(holm_words(len(tested), sizes, terms.alpha))
-    return [*lines, f"differences: {interval_words(table, terms.alpha)}"]
+    yield holm_words(len(tested), sizes, terms.alpha)
+    yield f"differences: {interval_words(table, terms.alpha)}"
 
 
 def benchmark_panel(benchmark: Benchmark) -> Markup:

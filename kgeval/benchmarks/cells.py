@@ -1,20 +1,23 @@
-"""The runs of each dataset of a benchmark on the same ranks: means, differences and tests; `benchmark` calls it."""
+"""The runs of each dataset of a benchmark on the same ranks: means, differences, tests, cautions; for `benchmark`."""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.base.checks import check_one_of
+from kgeval.base.checks import check_one_of, grouped, listed
 from kgeval.benchmarks.runs import Run
-from kgeval.comparison.alignment import OVERRIDES, Alignment, align
+from kgeval.benchmarks.verdict import borrowed_spreads
+from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts
 from kgeval.comparison.differences import PairedObservations, samples_of
-from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of
+from kgeval.comparison.rows import Pair, Settings, decided_rows, pairs_of
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
@@ -28,22 +31,18 @@ NUMBERS = (
     "mean", "sd", "low", "high", "error", "freedom", "of_seeds", "of_triples", "share_of_seeds", "n_effective",
 )  # fmt: skip
 NO_RUN_OF = "no run"
+EQUAL_RANKS = "are all equal; are they the same run?"
+NOT_INDEPENDENT = "are the same dataset under different protocols; their results are not independent"
+NUMBER = re.compile(r"(?<![A-Za-z])[0-9]([0-9.,e+-]*[0-9])?")  # not the 2 of L2, which is the name of a norm
+RANK_COLUMNS = ("better_raw", "tied_raw", "better_filtered", "tied_filtered")
 
 
 @dataclass(frozen=True)
-class BenchmarkSettings:
+class BenchmarkSettings(Settings):
     """The settings of a benchmark; see the parameters of `benchmark`."""
 
     metric: str
-    baseline: str | None
-    confidence: float
-    cluster: str
     spread: str
-
-    @property
-    def alpha(self) -> float:
-        """The probability of one or more false decisions that is allowed: 1 - confidence."""
-        return alpha_of(self.confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,3 +235,79 @@ def difference_table(
             more = {"n": len(part.samples[label])}
             pairs.append(Pair(part.dataset, label, names, values, differences.get(names), *scale, n_runs, reason, more))
     return decided_rows(pairs, terms.alpha)
+
+
+def benchmark_notes(
+    parts: Sequence[DatasetRuns], table: pd.DataFrame, differences: pd.DataFrame, terms: BenchmarkSettings
+) -> Iterator[str]:
+    """Yield the cautions about the numbers of a benchmark; one may come twice.
+
+    Parameters
+    ----------
+    parts : sequence of DatasetRuns
+    table, differences : pandas.DataFrame
+        `Benchmark.table` and `Benchmark.differences`.
+    terms : BenchmarkSettings
+    """
+    cells = table[table["metric"] == terms.metric]
+    missing = [f"{row['model']} on {row['dataset']}" for row in cells[cells["n_seeds"] == 0].to_dict("records")]
+    if missing:
+        yield f"no run of {listed(missing)}; these values and differences are missing"
+    present = cells[cells["n_seeds"] > 0]
+    single = present[present["n_seeds"] == 1]
+    if len(single) == len(present):
+        yield (
+            "one run per model and dataset: how much the values vary with the seed is unknown; intervals and tests are "
+            "about these trained models, not about the models trained again"
+        )
+    elif len(single):
+        of_one = [f"{row['model']} on {row['dataset']}" for row in single.to_dict("records")]
+        borrowed = "; in the differences, the spread of the models with several runs is used"
+        end = borrowed if any(borrowed_spreads(differences)) else ""
+        yield f"one run of {listed(of_one)}: how much these values vary with the seed is unknown{end}"
+    if present["n_seeds"].nunique() > 1:
+        counts = [f"{row['n_seeds']} of {row['model']} on {row['dataset']}" for row in present.to_dict("records")]
+        yield f"the numbers of runs differ: {', '.join(counts)}"
+    for part in parts:
+        yield from (f"{part.dataset}: {note}" for note in _notes_of(part))
+    by_protocol = grouped((part.results[0].protocol.describe(), part.dataset) for part in parts)
+    if len(by_protocol) > 1:
+        protocols = "; ".join(f"{listed(names)}: {text}" for text, names in by_protocol.items())
+        yield f"the datasets were ranked under different protocols, so their values do not compare ({protocols})"
+    by_fingerprint = grouped((part.results[0].facts["dataset_fingerprint"], part.dataset) for part in parts)
+    yield from (f"{listed(names)} {NOT_INDEPENDENT}" for names in by_fingerprint.values() if len(names) > 1)
+
+
+def _notes_of(part: DatasetRuns) -> Iterator[str]:
+    """Yield the cautions about the numbers of one dataset."""
+    names = [run.name for run in part.runs]
+    yield from (f"the ranks of {listed(same)} {EQUAL_RANKS}" for same in _same_ranks(part))
+    sample = part.alignment.sample
+    if sample is not None:
+        yield (
+            f"{sample.n:,} of {sample.of:,} triples were ranked; the intervals are not made narrower for the share of "
+            "the split that was ranked"
+        )
+    yield from differing_facts(part.results, names)
+    yield from _notes_of_results(names, part)
+
+
+def _notes_of_results(names: Sequence[str], part: DatasetRuns) -> Iterator[str]:
+    """Yield the notes of the results, each once; of notes that differ only in their numbers, only the first."""
+    # The text with a sign in place of each number -> (run, note) of all runs.
+    of_results = [(name, note) for name, result in zip(names, part.results) for note in result.notes]
+    alike = grouped((NUMBER.sub("#", note), (name, note)) for name, note in of_results)
+    for found in alike.values():
+        of_runs, texts = list(dict.fromkeys(name for name, _ in found)), {note for _, note in found}
+        whose = f"all {len(names)} runs" if len(of_runs) == len(names) > 1 else listed(of_runs)
+        differing = "" if len(texts) == 1 else f" have notes that differ only in numbers; the note of {found[0][0]}"
+        yield f"{whose}{differing}: {found[0][1]}"
+
+
+def _same_ranks(part: DatasetRuns) -> list[list[str]]:
+    """Return the names of the groups of runs whose ranks are all equal."""
+    pairs = []
+    for run, result, rows in zip(part.runs, part.results, part.alignment.rows):
+        counts = np.column_stack([result.table[name].to_numpy()[rows] for name in RANK_COLUMNS])
+        pairs.append((hashlib.sha256(counts.astype("<i8").tobytes()).digest(), run.name))
+    return [group for group in grouped(pairs).values() if len(group) > 1]

@@ -5,27 +5,29 @@ Users and the command ``kgeval benchmark`` call `benchmark`.
 
 from __future__ import annotations
 
+import math
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.base.checks import GONE, answers_old_names, check_one_of, counted, names_unknown_arguments
+from kgeval.base.checks import GONE, check_one_of, counted, names_unknown_arguments, with_old_names
 from kgeval.base.files import replacing
-from kgeval.benchmarks import benchmark_text, tables
+from kgeval.base.terminal import Screen
+from kgeval.benchmarks import benchmark_text, cells, tables
 from kgeval.benchmarks.across import AcrossDatasets, across_datasets
-from kgeval.benchmarks.cells import COLUMNS, NUMBERS, BenchmarkSettings, aligned_runs, difference_table
-from kgeval.benchmarks.margins import benchmark_equivalence
-from kgeval.benchmarks.notes import benchmark_notes
 from kgeval.benchmarks.runs import Run, read_runs
 from kgeval.benchmarks.verdict import BenchmarkVerdict, benchmark_verdict
 from kgeval.comparison.alignment import Alignment
 from kgeval.comparison.differences import read_keys
+from kgeval.comparison.margins import KINDS, check_margin, largest_difference, margin_rows, with_support
+from kgeval.comparison.rows import Compared, Pair, row_of
 from kgeval.comparison.texts import protocol_words, ties_line
 from kgeval.display.fields import csv_text, frame_fields
 from kgeval.display.media import latex_table, markdown_table
@@ -36,11 +38,13 @@ from kgeval.results.clustering import CLUSTERS
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 from kgeval.stats.intervals import check_confidence
+from kgeval.stats.paired import Difference
 from kgeval.stats.runs import SPREADS
 
 
+@with_old_names({"summary": "bench.description()"}, about="description()")
 @dataclass(frozen=True, eq=False)
-class Benchmark:
+class Benchmark(Compared):
     """Models, each trained with one or several seeds, on one or several datasets; `kgeval.benchmark` returns it.
 
     Parameters
@@ -88,25 +92,13 @@ class Benchmark:
     keys: dict[str, Key]
     results: dict[Run, EvaluationResult]
     alignments: dict[str, Alignment]
-    terms: BenchmarkSettings
+    terms: cells.BenchmarkSettings
     notes: tuple[str, ...] = ()
-
-    if not TYPE_CHECKING:  # mypy would take every attribute for known
-        __getattr__ = answers_old_names(
-            "Benchmark",
-            {"summary": "bench.description()"},
-            about="description()",
-        )
 
     @property
     def metric(self) -> str:
         """The primary metric, on which differences are tested."""
         return self.terms.metric
-
-    @property
-    def alpha(self) -> float:
-        """1 - confidence: a difference is decided if its ``p_corrected`` is at most `alpha`."""
-        return self.terms.alpha
 
     @cached_property
     def verdict(self) -> BenchmarkVerdict:
@@ -158,7 +150,38 @@ class Benchmark:
             If the margin is not above 0, or not below the largest possible difference, or the kind is unknown; or
             for non-inferiority without a baseline.
         """
-        return benchmark_equivalence(self, margin, kind)
+        check_one_of("kind", kind, KINDS, MetricError)
+        key, baseline, largest = self.keys[self.metric], self.terms.baseline, dict[str, float]()
+        if kind == "non-inferiority" and baseline is None:
+            raise MetricError(
+                "non-inferiority needs a reference: the model to which the others must not be inferior; call "
+                "benchmark(..., baseline=NAME)"
+            )
+        parts = {
+            dataset: cells.DatasetRuns.of(dataset, self.results, alignment, {self.metric: key}, self.terms.cluster)
+            for dataset, alignment in self.alignments.items()
+        }
+        for dataset, part in parts.items():
+            largest[dataset] = largest_difference(key, part.results, part.alignment.rows)
+            try:
+                check_margin(key, margin, largest[dataset])
+            except MetricError as error:
+                raise MetricError(f"{dataset}: {error}") from None
+        pairs = []
+        for row in self.differences.to_dict("records"):
+            dataset = row["dataset"]
+            if baseline is not None and row["first"] == baseline:
+                row = row_of(self.differences, self.metric, row["second"], baseline, dataset)
+            names, values, n_runs = ((row[f"{of}first"], row[f"{of}second"]) for of in ("", "value_", "n_"))
+            more = n_runs, row["reason"], {"n": row["n"]}
+            pair = Pair(dataset, self.metric, names, values, None, key.higher_is_better, key.bounds, *more)
+            if not math.isnan(row["error"]):
+                sizes = row["n_clusters"], row["n_differing"], row["n_effective"]
+                found = Difference(row["difference"], row["error"], row["freedom"], row["p"], *sizes)
+                systems = [parts[dataset].system(name, self.metric)[0] for name in names]
+                pair = with_support(replace(pair, difference=found, reason=""), systems, largest[dataset])
+            pairs.append(pair)
+        return margin_rows(pairs, [margin] * len(pairs), kind, self.alpha)
 
     def header(self) -> list[str]:
         """Return the lines about the benchmark: runs, protocol of each dataset, tests, and notes."""
@@ -185,7 +208,7 @@ class Benchmark:
 
     def notes_on_method(self) -> list[str]:
         """Return the lines of `header` that say what the numbers mean, and how differences were tested."""
-        return benchmark_text.notes_on_method(self)
+        return list(benchmark_text.notes_on_method(self))
 
     @names_unknown_arguments()
     def to_latex(self, siunitx: bool = False) -> str:
@@ -248,7 +271,9 @@ class Benchmark:
         return text
 
     def __repr__(self) -> str:
-        return benchmark_text.screen_text(self)
+        screen = replace(Screen.of(sys.stdout), has_styles=False)
+        tables = benchmark_text.table_texts(self, screen)
+        return "\n\n".join([screen.lines([self.verdict.sentence]), *tables, screen.lines(self.header())])
 
     def _repr_html_(self) -> str:
         return benchmark_text.benchmark_panel(self)
@@ -343,19 +368,19 @@ def benchmark(
     datasets = tuple(dict.fromkeys(run.dataset for run in runs))
     if baseline is not None:
         check_one_of("baseline", baseline, models)
-    terms = BenchmarkSettings(
+    terms = cells.BenchmarkSettings(
         metric=next(iter(keys)),
         baseline=baseline,
         confidence=check_confidence(confidence),
         cluster=check_one_of("cluster", cluster, CLUSTERS, MetricError),
         spread=check_one_of("spread", spread, SPREADS, MetricError),
     )
-    parts = aligned_runs(runs, datasets, keys, split_list(override), terms)
+    parts = cells.aligned_runs(runs, datasets, keys, split_list(override), terms)
     table = pd.DataFrame(
         [part.mean_row(model, label, terms) for model in models for part in parts for label in keys],
-        columns=list(COLUMNS),
-    ).astype(dict.fromkeys(NUMBERS, np.float64))
-    differences = difference_table(parts, models, table, terms)
+        columns=list(cells.COLUMNS),
+    ).astype(dict.fromkeys(cells.NUMBERS, np.float64))
+    differences = cells.difference_table(parts, models, table, terms)
     values = table[table["metric"] == terms.metric].pivot(index="model", columns="dataset", values="mean")
     values = values.loc[list(models), list(datasets)].rename_axis(columns="dataset")
     records = [
@@ -366,6 +391,6 @@ def benchmark(
     ]
     # As objects: seeds stay whole numbers, even if a run has none.
     of_runs = pd.DataFrame(records, dtype=object).astype(dict.fromkeys(keys, np.float64))
-    notes = benchmark_notes(parts, table, differences, terms)
+    notes = tuple(dict.fromkeys(cells.benchmark_notes(parts, table, differences, terms)))
     alignments = {part.dataset: part.alignment for part in parts}
-    return Benchmark(table, differences, values, of_runs, models, datasets, keys, runs, alignments, terms, tuple(notes))
+    return Benchmark(table, differences, values, of_runs, models, datasets, keys, runs, alignments, terms, notes)

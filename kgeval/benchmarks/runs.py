@@ -150,15 +150,12 @@ def _read_key(key: Any) -> Run:
 
 def _check_distinct(keys: Sequence[Run], places: Sequence[str]) -> None:
     """Raise an error if two results have the same model, seed and dataset, or if one of several lacks its seed."""
-    cells: dict[tuple[str, str], dict[int | str | None, list[str]]] = {}
-    for key, place in zip(keys, places):
-        cells.setdefault((key.model, key.dataset), {}).setdefault(key.seed, []).append(place)
+    cells = grouped(((key.model, key.dataset), (key.seed, place)) for key, place in zip(keys, places))
     unclear = []
-    for (model, dataset), by_seed in cells.items():
-        n = sum(map(len, by_seed.values()))
-        for seed, of_seed in by_seed.items():
-            if seed is None and n > 1:
-                unclear.append(f"{model} on {dataset}, {n} results: no seed in {listed(of_seed)}")
+    for (model, dataset), runs in cells.items():
+        for seed, of_seed in grouped(runs).items():
+            if seed is None and len(runs) > 1:
+                unclear.append(f"{model} on {dataset}, {len(runs)} results: no seed in {listed(of_seed)}")
             elif len(of_seed) > 1:
                 unclear.append(f"{model} on {dataset}: the seed {seed} in {listed(of_seed)}")
     if unclear:

@@ -7,13 +7,14 @@ seeds; people read the same cells with a row for each dataset and model.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kgeval.base.checks import counted, listed
+from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.terminal import PIPE, Screen
 from kgeval.base.wording import decimals_for, printable, written
-from kgeval.benchmarks.notes import EQUAL_RANKS
+from kgeval.benchmarks.cells import EQUAL_RANKS
 from kgeval.benchmarks.verdict import borrowed_spreads, why_none
 from kgeval.comparison.texts import protocol_comment
 from kgeval.display.differences import shown_differences
@@ -158,56 +159,54 @@ def table_notes(benchmark: Benchmark) -> list[Note]:
     ----------
     benchmark : Benchmark
     """
-    heading = display_of(benchmark.metric).heading
-    table, alpha = benchmark.differences, benchmark.alpha
     counts = sorted({n for n in benchmark.table["n_seeds"].tolist() if n})
     if counts[-1] == 1:
-        notes: list[Note] = [("", "one run each")]
+        numbers = "one run each"
     else:
         seeds = counted(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
         single = ", without deviation: one seed" if counts[0] == 1 else ""
-        notes = [("", f"mean ± standard deviation over {seeds}{single}")]
+        numbers = f"mean ± standard deviation over {seeds}{single}"
     lower = [display_of(label).heading for label, key in benchmark.keys.items() if not key.higher_is_better]
-    notes += [("", f"lower is better in {listed(lower)}")] if lower else []
-    n_tests = int(table["p"].notna().sum())
-    cautions: list[Note] = [("", caution) for caution in _cautions(benchmark)]
-    if not n_tests:
-        return [*notes, *cautions]
+    about = [numbers, *([f"lower is better in {listed(lower)}"] if lower else [])]
+    cautions = [("", text) for text in _cautions(benchmark)]
+    return [*(("", text) for text in about), *_decision_notes(benchmark), *cautions]
+
+
+def _decision_notes(benchmark: Benchmark) -> Iterator[Note]:
+    """Yield the notes below the table about bold values and marks, or that there are none."""
+    heading, alpha = display_of(benchmark.metric).heading, benchmark.alpha
+    n_tests = int(benchmark.differences["p"].notna().sum())
     how = f"Holm, {counted(n_tests, 'test')}"
-    if benchmark.terms.baseline is not None:
+    if n_tests and benchmark.terms.baseline is not None:
         with_verdict = [name for name, alignment in benchmark.alignments.items() if not alignment.differing]
         if any(marked_models(benchmark, dataset) for dataset in benchmark.datasets):
-            against = f"differs significantly from {benchmark.terms.baseline} in {heading}"
-            notes.append((MARK, f"{against}, p <= {alpha:g} ({how})"))
+            yield MARK, f"differs significantly from {benchmark.terms.baseline} in {heading}, p <= {alpha:g} ({how})"
         elif with_verdict:
             where = f" on {listed(with_verdict)}" if len(with_verdict) < len(benchmark.datasets) else ""
-            none = f"no model differs significantly from {benchmark.terms.baseline} in {heading}{where} ({how})"
-            notes.append(("", none))
-        return [*notes, *cautions]
-    if any(bold_models(benchmark, dataset) for dataset in benchmark.datasets):
-        best = (
-            f"best {heading} of a dataset, and values that do not differ significantly from it, p > {alpha:g} ({how})"
-        )
-        notes.append((BOLD, best))
-    undecided = [one for one in benchmark.datasets if not (bold_models(benchmark, one) or why_none(benchmark, one))]
-    if undecided:
-        none = f"no model is significantly worse than the best one in {heading} ({how})"
-        notes.append(("", f"undecided on {listed(undecided)}: {none}"))
-    return [*notes, *cautions]
+            yield "", f"no model differs significantly from {benchmark.terms.baseline} in {heading}{where} ({how})"
+    elif n_tests:
+        best = f"best {heading} of a dataset, and values that do not differ significantly from it"
+        if any(bold_models(benchmark, dataset) for dataset in benchmark.datasets):
+            yield BOLD, f"{best}, p > {alpha:g} ({how})"
+        undecided = [one for one in benchmark.datasets if not (bold_models(benchmark, one) or why_none(benchmark, one))]
+        if undecided:
+            none = f"no model is significantly worse than the best one in {heading} ({how})"
+            yield "", f"undecided on {listed(undecided)}: {none}"
 
 
-def _cautions(benchmark: Benchmark) -> list[str]:
-    """Return the notes below the table about overrides, datasets without a verdict, single runs and equal runs."""
-    notes = [f"overridden in {dataset}: {text}" for dataset, text in overridden_texts(benchmark).items()]
+def _cautions(benchmark: Benchmark) -> Iterator[str]:
+    """Yield the notes below the table about overrides, datasets without a verdict, single runs and equal runs."""
+    yield from (f"overridden in {dataset}: {text}" for dataset, text in overridden_texts(benchmark).items())
     differing = [dataset for dataset, alignment in benchmark.alignments.items() if alignment.differing]
     if differing and len(benchmark.models) > 1:
-        notes.append(f"no verdict on {listed(differing)}: the results differ, and the benchmark accepted it")
+        yield f"no verdict on {listed(differing)}: the results differ, and the benchmark accepted it"
     if benchmark.terms.baseline is None and len(benchmark.models) > 1:
         for dataset in benchmark.datasets:
             reason = "" if dataset in differing else why_none(benchmark, dataset)
-            notes += [f"no verdict on {dataset}: {reason}"] if reason else []
-    notes += borrowed_spreads(benchmark.differences)
-    return [*notes, *(note for note in benchmark.notes if note.endswith(EQUAL_RANKS))]
+            if reason:
+                yield f"no verdict on {dataset}: {reason}"
+    yield from borrowed_spreads(benchmark.differences)
+    yield from (note for note in benchmark.notes if note.endswith(EQUAL_RANKS))
 
 
 def overridden_texts(benchmark: Benchmark) -> dict[str, str]:
@@ -231,8 +230,6 @@ def protocol_lines(benchmark: Benchmark) -> list[str]:
     ----------
     benchmark : Benchmark
     """
-    ties, lines = " and ".join(sorted({key.ties for key in benchmark.keys.values()})), []
-    for dataset in benchmark.datasets:
-        named = {run.name: result for run, result in benchmark.results.items() if run.dataset == dataset}
-        lines += protocol_comment(named, ties).splitlines()
-    return lines
+    ties, runs = " and ".join(sorted({key.ties for key in benchmark.keys.values()})), benchmark.results.items()
+    of_datasets = grouped((run.dataset, (run.name, result)) for run, result in runs)
+    return [line for named in of_datasets.values() for line in protocol_comment(dict(named), ties).splitlines()]

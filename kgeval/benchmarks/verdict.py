@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import pandas as pd
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.wording import between, decimals_for, enough_decimals, p_equals, written
 from kgeval.comparison.rows import NO_RUN, UNDECIDED, difference_words, row_decimals, row_of, trained_words
-from kgeval.comparison.verdict import Sentence, shown_name
+from kgeval.comparison.verdict import Clauses, Sentence, shown_name
 from kgeval.metrics.grammar import display_of
 
 if TYPE_CHECKING:  # these modules import this one
@@ -26,7 +26,7 @@ MAX_HEADLINE, MAX_SHORT = 170, 24  # characters of a headline, two lines of a pa
 
 
 @dataclass(frozen=True)
-class BenchmarkVerdict:
+class BenchmarkVerdict(Clauses):
     """The result of a benchmark for its primary metric, in one sentence.
 
     Parameters
@@ -38,33 +38,20 @@ class BenchmarkVerdict:
     leaders : dict of str to tuple of str
         For each dataset, the model with the best mean, then every model that is not significantly worse, best mean
         first. Empty if there is no verdict on the dataset, or if the models were compared with a baseline only.
-    n_decided : int
-        The number of decided differences.
-    n_tests : int
-        The number of tests, for which the p-values are corrected.
     metric : str
         The text of the key of the primary metric.
     headline : str
         Who is best on which datasets, by how much and how surely: the first clauses, or shorter words in their place.
-    details : str
-        The clauses that the headline does not say; all if it has words of its own.
     """
 
-    parts: tuple[str, ...]
     leaders: dict[str, tuple[str, ...]]
-    n_decided: int
-    n_tests: int
     metric: str
     headline: str
-    details: str
 
     @property
-    def sentence(self) -> str:
-        """The clauses in one sentence."""
-        return "; ".join(self.parts)
-
-    def __str__(self) -> str:
-        return self.sentence
+    def details(self) -> str:
+        """The clauses that the headline does not say; all if it has words of its own."""
+        return self.sentence.removeprefix(self.headline).removeprefix("; ")
 
 
 def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
@@ -78,35 +65,42 @@ def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
     -------
     BenchmarkVerdict
     """
-    table = benchmark.differences
-    n_tests, n_decided = int(table["p"].notna().sum()), int((table["better"] != "").sum())
     leaders: dict[str, tuple[str, ...]] = {}
     if len(benchmark.models) == 1:
         parts = _of_one(benchmark)
-        return BenchmarkVerdict(tuple(parts), leaders, 0, 0, benchmark.metric, *parts)
+        return BenchmarkVerdict(tuple(parts), leaders, benchmark.metric, parts[0])
     if benchmark.terms.baseline is None:
-        leaders = {dataset: leaders_on(benchmark, dataset) for dataset in benchmark.datasets}
+        why = {dataset: why_none(benchmark, dataset) for dataset in benchmark.datasets}
+        leaders = {dataset: () if why[dataset] else _sentence(benchmark, dataset).leaders for dataset in why}
         parts = _best_parts(benchmark, leaders)
     else:
         parts = _baseline_parts(benchmark, benchmark.terms.baseline)
-    headline, n_said = "; ".join(parts), len(parts)
-    if n_tests:
-        parts.append(
-            f"{n_decided} of {counted(n_tests, 'difference')} {'is' if n_decided == 1 else 'are'} decided "
-            f"(Holm, {counted(n_tests, 'test')})"
-            if n_tests > 1
-            else f"{'decided' if n_decided else 'not decided'} by one test"
-        )
-        said = {str(one): trained_words(rows) for one, rows in table[table["p"].notna()].groupby("dataset", sort=False)}
-        single = [shown_name(dataset) for dataset, words in said.items() if words]
-        where = f" on {listed(single)}" if len(single) < len(said) else ""
-        parts += [f"one run of each model{where}: {said[single[0]][0]}"] if single else []
-        parts += borrowed_spreads(table)
-        parts += more_runs(benchmark)
+    headline = "; ".join(parts)
     if len(headline) > MAX_HEADLINE or (leaders and len(benchmark.datasets) > 1):
-        headline, n_said = _headline(benchmark, leaders), 0
-    details = "; ".join(parts[n_said:])
-    return BenchmarkVerdict(tuple(parts), leaders, n_decided, n_tests, benchmark.metric, headline, details)
+        headline = _headline(benchmark, leaders)
+    return BenchmarkVerdict((*parts, *_test_parts(benchmark)), leaders, benchmark.metric, headline)
+
+
+def _test_parts(benchmark: Benchmark) -> Iterator[str]:
+    """Yield the parts of the sentence about the tests: how many differences are decided, and what they are about."""
+    table = benchmark.differences
+    tested = table[table["p"].notna()]
+    if not len(tested):
+        return
+    n_tests, n_decided = len(tested), int((table["better"] != "").sum())
+    yield (
+        f"{n_decided} of {counted(n_tests, 'difference')} {'is' if n_decided == 1 else 'are'} decided "
+        f"(Holm, {counted(n_tests, 'test')})"
+        if n_tests > 1
+        else f"{'decided' if n_decided else 'not decided'} by one test"
+    )
+    said = {str(one): trained_words(rows) for one, rows in tested.groupby("dataset", sort=False)}
+    single = [shown_name(dataset) for dataset, words in said.items() if words]
+    if single:
+        where = f" on {listed(single)}" if len(single) < len(said) else ""
+        yield f"one run of each model{where}: {said[single[0]][0]}"
+    yield from borrowed_spreads(table)
+    yield from more_runs(benchmark)
 
 
 def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str:
@@ -141,29 +135,16 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
     return "; ".join([f"Best in {display.heading} ({p_value}): {', '.join(best)}", *rest])
 
 
-def leaders_on(benchmark: Benchmark, dataset: str) -> tuple[str, ...]:
-    """Return `BenchmarkVerdict.leaders` for one dataset, with all pairs compared.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    dataset : str
-    """
-    if why_none(benchmark, dataset):
-        return ()
-    return _sentence(benchmark, dataset).leaders
-
-
 def _sentence(benchmark: Benchmark, dataset: str) -> Sentence:
     """Return the sentence about the models that have runs on a dataset."""
-    display, higher = display_of(benchmark.metric), benchmark.keys[benchmark.metric].higher_is_better
+    higher = bool(benchmark.keys[benchmark.metric].higher_is_better)
     values = {str(model): float(value) for model, value in benchmark.values[dataset].dropna().items()}
     rows = benchmark.differences[benchmark.differences["dataset"] == dataset]
-    return Sentence(display.heading, display.decimals, bool(higher), values, rows, benchmark.alpha)
+    return Sentence(benchmark.metric, higher, values, rows, benchmark.alpha)
 
 
-def borrowed_spreads(differences: pd.DataFrame) -> list[str]:
-    """Return a sentence about the models with one run whose spread over the seeds is that of the others; empty if none.
+def borrowed_spreads(differences: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence about the models with one run whose spread over the seeds is that of the others, if any.
 
     Parameters
     ----------
@@ -176,13 +157,13 @@ def borrowed_spreads(differences: pd.DataFrame) -> list[str]:
         if row["test"] == "t" and row["dataset"] in several:
             single |= {(row[place], row["dataset"]): None for place in ("first", "second") if row[f"n_{place}"] == 1}
     places = [f"{shown_name(model)} on {shown_name(dataset)}" for model, dataset in single]
-    verb = "has" if len(places) == 1 else "have"
-    said = f"{verb} one run: the spread over the seeds of each is taken from the models with several"
-    return [f"{_few(places)} {said}"] if places else []
+    if places:
+        verb = "has" if len(places) == 1 else "have"
+        yield f"{_few(places)} {verb} one run: the spread over the seeds of each is taken from the models with several"
 
 
-def more_runs(benchmark: Benchmark) -> list[str]:
-    """Return a sentence about undecided differences of models with two runs, which a third run may decide.
+def more_runs(benchmark: Benchmark) -> Iterator[str]:
+    """Yield a sentence about undecided differences of models with two runs, which a third run may decide.
 
     Parameters
     ----------
@@ -191,14 +172,13 @@ def more_runs(benchmark: Benchmark) -> list[str]:
     table = benchmark.differences
     counts = table[["n_first", "n_second"]]
     rows = table[(table["decision"] == UNDECIDED) & (counts == 2).any(axis=1) & table["detectable"].notna()]
-    if not len(rows):
-        return []
-    smallest = float(rows["detectable"].min())
-    size = written(smallest, enough_decimals([smallest], display_of(benchmark.metric).decimals))
-    return [
-        "two runs of a model decide little: train a third (as it is, a difference of "
-        f"{size} would be found about four times in five)"
-    ]
+    if len(rows):
+        smallest = float(rows["detectable"].min())
+        size = written(smallest, enough_decimals([smallest], display_of(benchmark.metric).decimals))
+        yield (
+            "two runs of a model decide little: train a third (as it is, a difference of "
+            f"{size} would be found about four times in five)"
+        )
 
 
 def why_none(benchmark: Benchmark, dataset: str) -> str:
@@ -271,12 +251,12 @@ def _baseline_parts(benchmark: Benchmark, baseline: str) -> list[str]:
     display, table = display_of(benchmark.metric), benchmark.differences
     has_numbers = len(table) <= MAX_WITH_NUMBERS
     digits, parts = row_decimals(table, display.decimals), list[str]()
+    others = table["first"].where(table["first"] != baseline, table["second"])
     for model in benchmark.models:
-        with_model = table[(table[["first", "second"]] == model).any(axis=1) & (model != baseline)]
-        rows = [row_of(table, benchmark.metric, model, baseline, dataset) for dataset in with_model["dataset"].tolist()]
-        answers: dict[str, list[str]] = {}
-        for row in rows:
-            if benchmark.alignments[row["dataset"]].differing:
+        answers = []
+        for dataset in table.loc[others == model, "dataset"].tolist():
+            row = row_of(table, benchmark.metric, model, baseline, dataset)
+            if benchmark.alignments[dataset].differing:
                 answer = "no verdict"
             elif row["decision"] == NO_RUN:
                 answer = NO_RUN
@@ -286,13 +266,11 @@ def _baseline_parts(benchmark: Benchmark, baseline: str) -> list[str]:
                 answer = UNDECIDED
             else:
                 answer = "better" if row["better"] == model else "worse"
-            where = shown_name(row["dataset"])
-            if has_numbers and not answer.startswith("no"):
-                where += f" ({difference_words(row, digits, benchmark.alpha)})"
-            answers.setdefault(answer, []).append(where)
-        if answers:
-            said = ", ".join(f"{answer} on {listed(places)}" for answer, places in answers.items())
-            parts.append(f"{shown_name(model)} {said}")
+            has_difference = has_numbers and not answer.startswith("no")
+            numbers = f" ({difference_words(row, digits, benchmark.alpha)})" if has_difference else ""
+            answers.append((answer, shown_name(dataset) + numbers))
+        said = ", ".join(f"{answer} on {listed(places)}" for answer, places in grouped(answers).items())
+        parts += [f"{shown_name(model)} {said}"] if said else []
     if not parts:
         return [f"only the baseline {shown_name(baseline)} has runs"]
     parts[0] = f"{display.heading} against the baseline {shown_name(baseline)}: {parts[0]}"

@@ -15,23 +15,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.base.checks import Ids, check_positive_int, check_seed, counted, names_unknown_arguments
+from kgeval.base.checks import Ids, check_positive_int, check_seed, counted, names_unknown_arguments, with_old_names
 from kgeval.base.terminal import Screen
 from kgeval.classification.classification_result import CLASSIFIED_METRICS, ClassificationResult
 from kgeval.classification.example_clusters import ExampleClusters, interval_lines
-from kgeval.classification.pairing import pair_examples
 from kgeval.classification.point_keys import split_average
+from kgeval.comparison.alignment import values_by_name
 from kgeval.comparison.names import several_results
-from kgeval.comparison.rows import Pair, alpha_of, decided_rows, interval_words, pairs_of, trained_words
+from kgeval.comparison.rows import Compared, Pair, alpha_of, decided_rows, interval_words, pairs_of, trained_words
 from kgeval.comparison.verdict import Sentence
 from kgeval.display import html
 from kgeval.display.differences import screen_differences, shown_differences
 from kgeval.display.html_tables import html_table
 from kgeval.display.media import frame_panel, frame_text
 from kgeval.display.table import heading_of
-from kgeval.errors import MetricError
+from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics.base import Metric, split_list
-from kgeval.metrics.grammar import display_of
 from kgeval.metrics.metric_frames import Cell, metric_frame
 from kgeval.metrics.pointwise.base import PointMetric
 from kgeval.results.rank_table import CONFIDENCE
@@ -42,10 +41,21 @@ from kgeval.stats.paired import Difference, compare_paired
 
 NO_DIRECTION = "values above and below {best:g} are both worse, so a difference does not show which model is better"
 NOT_CORRECTED = "p is not corrected, and the test does not count in p_corrected"
+EXAMPLE = ["s", "p", "o", "label"]
+# Facts that must be equal: heading in messages -> tuple of three: key in `facts`; value for older files without this
+# key; the kinds of predictions (`PointMetric.needs`) whose metrics depend on the fact, or None for all kinds.
+_FACTS: dict[str, tuple[str, Any, tuple[str, ...] | None]] = {
+    "dataset": ("dataset_fingerprint", None, None),
+    "negatives": ("negatives_sha256", None, None),
+    "threshold_at": ("threshold_at", "score", ("decisions",)),
+    "calibrate": ("calibrate", None, ("probabilities", "values")),
+    "prior": ("prior", None, ("probabilities", "values")),
+}
 
 
+@with_old_names(table="differences, where p_holm is p_corrected")
 @dataclass(frozen=True, eq=False)
-class ClassificationComparison:
+class ClassificationComparison(Compared):
     """Differences between classifications of the same examples; `kgeval.compare_classifications` returns it.
 
     Parameters
@@ -83,15 +93,6 @@ class ClassificationComparison:
         """1 - confidence: a difference is decided if its ``p_corrected`` is at most `alpha`."""
         return alpha_of(self.confidence)
 
-    @property
-    def table(self) -> pd.DataFrame:
-        """The former name of `differences`; raises an AttributeError that says so."""
-        raise AttributeError("ClassificationComparison.table is .differences now; p_holm is p_corrected")
-
-    def significant(self) -> pd.DataFrame:
-        """Return the rows of `differences` that are decided."""
-        return self.differences[(self.differences["better"] != "").to_numpy()].reset_index(drop=True)
-
     @cached_property
     def verdict(self) -> str:
         """The result of the comparison for the first metric, as one sentence."""
@@ -103,8 +104,7 @@ class ClassificationComparison:
             return f"No verdict on {heading}: {undefined[0]} has no {heading}"
         if not _has_direction(metric):
             return f"No verdict on {heading}: {NO_DIRECTION.format(best=metric.best)}"
-        decimals = display_of(label.removeprefix("macro.")).decimals
-        sentence = Sentence(heading, decimals, bool(metric.higher_is_better), values, rows, self.alpha)
+        sentence = Sentence(label, bool(metric.higher_is_better), values, rows, self.alpha)
         return "; ".join([*sentence.clauses(), *trained_words(rows)])
 
     def header(self) -> list[str]:
@@ -218,7 +218,7 @@ def compare_classifications(
     check_confidence(confidence)
     check_positive_int("n_resamples", n_resamples, MetricError)
     check_seed(resample_seed, MetricError, "resample_seed")
-    rows = pair_examples(results, names, [metric for _, metric in keys.values()])
+    rows = _pair_examples(results, names, [metric for _, metric in keys.values()])
     clusters = _clusters(results, rows, cluster)
     # The rows of all results in the order of the first one, without added columns.
     aligned = [
@@ -241,6 +241,60 @@ def compare_classifications(
     return ClassificationComparison(
         table, values, names, keys, results, clusters, confidence, n_resamples, resample_seed
     )
+
+
+def _pair_examples(
+    results: Sequence[ClassificationResult], names: Sequence[str], metrics: Sequence[PointMetric]
+) -> list[Ids]:
+    """Return, for each result, the row numbers that sort its table into the order of the first result.
+
+    Parameters
+    ----------
+    results : sequence of ClassificationResult
+        At least one.
+    names : sequence of str
+        The name of each result, for the message.
+    metrics : sequence of PointMetric
+        The metrics to compare. Some facts must be equal only for some metrics: for example, the place of the thresholds
+        only for metrics of decisions.
+
+    Returns
+    -------
+    list of int64 array, shape (examples,)
+
+    Raises
+    ------
+    ProtocolError
+        If the results differ in dataset, negatives, settings or examples; the message lists every difference.
+    """
+    needs = {metric.needs for metric in metrics}
+    differences = []
+    for heading, (key, absent, kinds) in _FACTS.items():
+        if kinds is None or needs & set(kinds):
+            values = [str(result.facts.get(key, absent)) for result in results]
+            n_shown = 8 if heading in ("dataset", "negatives") else None  # characters of a fingerprint
+            said = values_by_name([value[:n_shown] for value in values], names)
+            differences += [f"{heading}: {said}"] if said else []
+    keys = [_keys(result) for result in results]
+    rows = [keys[0].get_indexer(other) for other in keys]
+    for name, found in zip(names[1:], rows[1:]):
+        missing, further = len(keys[0]) - int((found >= 0).sum()), int((found < 0).sum())
+        if missing or further:
+            differences.append(
+                f"examples: {counted(missing, 'triple')} only in {names[0]}, {further:,} only in {name} (an example "
+                "is a triple and its label; triples without a vector are dropped)"
+            )
+    if differences:
+        lines = f"{', '.join(names)} cannot be compared; they differ in", *(f"  {said}" for said in differences)
+        raise ProtocolError("\n".join([*lines, "classify with the same dataset, negatives and settings"]))
+    return [np.argsort(found, kind="stable") for found in rows]
+
+
+def _keys(result: ClassificationResult) -> pd.MultiIndex:
+    """Return the example of each row: labels of the triple, truth, and how many earlier rows have the same example."""
+    examples = result.labelled()[EXAMPLE].astype(dict.fromkeys("spo", object))
+    examples["repeat"] = result.table.groupby(EXAMPLE, sort=False).cumcount().to_numpy()
+    return pd.MultiIndex.from_frame(examples)
 
 
 def _read_keys(

@@ -10,28 +10,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.base.checks import Ids, answers_old_names, check_one_of, counted, names_unknown_arguments
+from kgeval.base.checks import Ids, check_one_of, counted, names_unknown_arguments, with_old_names
 from kgeval.base.wording import percent
-from kgeval.classification.example_clusters import ExampleClusters
+from kgeval.classification.example_clusters import ExampleClusters, metric_interval
 from kgeval.classification.files import pack_classification, unpack_classification
-from kgeval.classification.metric_intervals import metric_interval
 from kgeval.classification.point_keys import parse_points, split_average
 from kgeval.data.column_names import meant_column
 from kgeval.data.dataset import Dataset
 from kgeval.data.frames import with_labels
 from kgeval.data.vocabulary import Vocabulary
-from kgeval.display.html_tables import bar_table
-from kgeval.display.table import Table
 from kgeval.errors import MetricError
 from kgeval.features.columns import FEATURES, NEED_SIDE, features_at_hand, features_of
 from kgeval.metrics import MetricValue
 from kgeval.metrics.base import Metric
-from kgeval.metrics.grammar import display_of
 from kgeval.metrics.metric_frames import REASON, Cell, group_index, metric_frame
 from kgeval.metrics.pointwise.base import PointMetric
 from kgeval.results.columns import by_position, dataset_of, group_names, same_columns
@@ -52,6 +48,14 @@ NO_PROBABILITIES = (
 )
 
 
+@with_old_names(
+    {
+        "accuracy": 'result["accuracy"]',
+        "plot": "kgeval.report.plots.roc(lists), where lists = "
+        'kgeval.metrics.retrieval.from_scores(result.table["label"], result.table["score"])',
+    },
+    about="facts",
+)
 class ClassificationResult(Result):
     """Test triples classified as true or false by thresholds that were chosen on validation.
 
@@ -117,23 +121,20 @@ class ClassificationResult(Result):
         self.columns = pd.DataFrame(index=pd.RangeIndex(len(table))) if columns is None else by_position(columns)
         self._dataset = dataset
 
-    _about, _further = ": classification", "Thresholds, negatives and notes"
-
-    def _in_memory(self) -> dict[str, Any]:
-        return {"dataset": self._dataset}
+    _about, _further, _first = ": classification", "Thresholds, negatives and notes", PANEL_METRICS
 
     def _taken(self) -> set[str]:
         return {"relation", "n", "share", REASON, *self.table.columns}
 
     def _parts(self) -> dict[str, Any]:
         names = ("table", "thresholds", "global_threshold", "entities", "relations", "facts", "dropped", "notes")
-        return {name: getattr(self, name) for name in (*names, "columns")}
+        return {name: getattr(self, name) for name in (*names, "columns")} | {"dataset": self._dataset}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ClassificationResult):
             return NotImplemented
         frames = ("table", "thresholds")
-        plain = [name for name in self._parts() if name not in (*frames, "columns")]
+        plain = [name for name in self._parts() if name not in (*frames, "columns", "dataset")]
         return (
             all(getattr(self, name).equals(getattr(other, name)) for name in frames)
             and all(getattr(self, name) == getattr(other, name) for name in plain)
@@ -141,21 +142,6 @@ class ClassificationResult(Result):
         )
 
     __hash__ = None  # type: ignore[assignment]
-    if not TYPE_CHECKING:  # mypy would take every attribute for known
-        __getattr__ = answers_old_names(
-            "ClassificationResult",
-            {
-                "accuracy": 'result["accuracy"]',
-                "plot": "kgeval.report.plots.roc(lists), where lists = "
-                'kgeval.metrics.retrieval.from_scores(result.table["label"], result.table["score"])',
-                "to_csv": 'result.table.to_csv("scores.csv"), or result.summary().to_csv("means.csv")',
-                "to_latex": "kgeval show RUN.kgeval --to latex, on the command line",
-            },
-            about="facts",
-        )
-
-    def __getitem__(self, key: str | Metric) -> float:
-        return self.value(key).value
 
     @names_unknown_arguments(**KEY_HINTS)
     def value(self, key: str | Metric) -> MetricValue:
@@ -174,7 +160,11 @@ class ClassificationResult(Result):
             If the key is not valid, or the metric has its own threshold.
         """
         average, metric = split_average(key)
-        return self.value_of(metric, np.arange(len(self.table))) if average == "micro" else self._macro(metric)
+        return self._value(average, metric, self.parts_of(average))
+
+    def _value(self, average: str, metric: PointMetric, parts: Sequence[Ids]) -> MetricValue:
+        """Return the value of a metric over rows (``parts[0]``), or the mean of the metric over the relations."""
+        return self.value_of(metric, parts[0]) if average == "micro" else self._macro(metric)
 
     def value_of(self, metric: PointMetric, rows: Ids) -> MetricValue:
         """Return the value of a metric over some rows of the table.
@@ -184,18 +174,14 @@ class ClassificationResult(Result):
         metric : PointMetric
         rows : int64 array
         """
-        if self._needs_probabilities(metric):
+        if PREDICTIONS[metric.needs] not in self.table:
             return MetricValue.undefined(NO_PROBABILITIES)
         labels, predictions = (self.table[name].to_numpy()[rows] for name in ("label", PREDICTIONS[metric.needs]))
         return metric.compute(labels, predictions, self.table["p"].to_numpy()[rows] if metric.takes_groups else None)
 
-    def _needs_probabilities(self, metric: PointMetric) -> bool:
-        """Return whether the metric needs probabilities but the table has no probabilities."""
-        return PREDICTIONS[metric.needs] not in self.table
-
     def _macro(self, metric: PointMetric) -> MetricValue:
         """Return the mean of the metric over the test relations for which it is defined."""
-        if self._needs_probabilities(metric):
+        if PREDICTIONS[metric.needs] not in self.table:
             return MetricValue.undefined(NO_PROBABILITIES)
         parts = [rows for _, rows in self._relations]
         values = [self.value_of(metric, rows) for rows in parts]
@@ -215,7 +201,7 @@ class ClassificationResult(Result):
         The interval shows how much the value would vary with new positives and new negatives, if the numbers of
         positives and of negatives stay the same. Thresholds and, for metrics of probabilities, the calibration are
         treated as fixed: the interval leaves out the variation of their choice on validation data. See
-        `kgeval.classification.metric_intervals.metric_interval` for the formulas. In simulations, 93-97% of the 95%
+        `kgeval.classification.example_clusters.metric_interval` for the formulas. In simulations, 93-97% of the 95%
         intervals contain the true value if there are at least 100 positives and 100 negatives, and some errors in both
         classes, such as 5 false positives. With fewer examples or errors, this share can fall to 90%.
 
@@ -283,7 +269,7 @@ class ClassificationResult(Result):
         clusters : ExampleClusters
             The clusters of all rows of the table.
         """
-        value = self.value_of(metric, parts[0]) if average == "micro" else self._macro(metric)
+        value = self._value(average, metric, parts)
         reason = value.reason or metric.no_interval
         if not reason:
             parts = [rows for rows in parts if average == "micro" or not self.value_of(metric, rows).reason]
@@ -293,8 +279,7 @@ class ClassificationResult(Result):
                 reason = str(error)
         if reason:
             return Interval(value.value, np.nan, np.nan, confidence, "robust", 0, reason=reason)
-        among = clusters.among(parts)
-        interval = metric_interval(metric, moments, among, confidence)
+        interval = metric_interval(metric, moments, clusters.among(parts), confidence)
         return replace(interval, value=value.value)  # interval.value has larger rounding errors
 
     def moments(self, metric: PointMetric, rows: Ids) -> Moments:
@@ -360,12 +345,8 @@ class ClassificationResult(Result):
             effective number of clusters (the smallest number among the metrics); and ``reason``: why a value is NaN or
             has no interval. The interval of ``macro`` treats the examples as samples, and the relations as fixed.
         """
-        parsed = parse_points(self.default_metrics if metrics is None else metrics)
-        averages = [(average, self.parts_of(average)) for average in ("micro", "macro")]
-        rows = self._cells(parsed, averages, confidence, cluster)
         index = pd.Index(["micro", "macro"], name="average", dtype=object)
-        counts = [len(self.table)] * 2
-        return metric_frame(index, rows, map(str, parsed), counts, with_intervals=confidence is not None)
+        return self._frame(index, [(name, self.parts_of(name)) for name in index], metrics, confidence, cluster)
 
     @names_unknown_arguments(metric="metrics=")
     def by(
@@ -396,34 +377,35 @@ class ClassificationResult(Result):
             ascending order. Columns: ``n`` (number of triples), ``share`` (``n`` divided by the number of test
             triples), and the metrics as in `summary`.
         """
-        parsed = parse_points(self.default_metrics if metrics is None else metrics)
         names = group_names(columns)
         groups = dict(self._groups(names))
-        counts = [len(rows) for rows in groups.values()]
-        cells = self._cells(parsed, [("micro", [rows]) for rows in groups.values()], confidence, cluster)
-        index, has_intervals = group_index(groups, names), confidence is not None
-        frame = metric_frame(index, cells, map(str, parsed), counts, with_intervals=has_intervals)
+        parts = [("micro", [rows]) for rows in groups.values()]
+        frame = self._frame(group_index(groups, names), parts, metrics, confidence, cluster)
         frame.insert(1, "share", frame["n"] / max(1, len(self.table)))
         return frame
 
-    def _cells(
+    def _frame(
         self,
-        metrics: Sequence[PointMetric],
+        index: pd.Index[Any],
         averages: Sequence[tuple[str, Sequence[Ids]]],
+        metrics: Sequence[str | Metric] | str | None,
         confidence: float | None,
         cluster: Any,
-    ) -> list[dict[str, Cell]]:
-        """Return one dict (key of the metric -> cell) per element of `averages`, which is (average, groups of rows)."""
+    ) -> pd.DataFrame:
+        """Return a table of metrics with one row per element of `averages`, which is (average, groups of rows)."""
+        parsed = parse_points(self.default_metrics if metrics is None else metrics)
         if confidence is not None:
             check_confidence(confidence)
             clusters = ExampleClusters.of(self.table, cluster)
 
         def cell(metric: PointMetric, average: str, parts: Sequence[Ids]) -> Cell:
-            if confidence is not None:
-                return Cell.of(self.interval_of(average, metric, parts, confidence, clusters))
-            return Cell.of(self.value_of(metric, parts[0]) if average == "micro" else self._macro(metric))
+            if confidence is None:
+                return Cell.of(self._value(average, metric, parts))
+            return Cell.of(self.interval_of(average, metric, parts, confidence, clusters))
 
-        return [{str(metric): cell(metric, average, parts) for metric in metrics} for average, parts in averages]
+        rows = [{str(metric): cell(metric, *part) for metric in parsed} for part in averages]
+        counts = [sum(map(len, parts)) for _, parts in averages]
+        return metric_frame(index, rows, map(str, parsed), counts, with_intervals=confidence is not None)
 
     @names_unknown_arguments(names="features=")
     def with_features(
@@ -522,16 +504,6 @@ class ClassificationResult(Result):
     def _lines(self) -> list[str]:
         """Return the header lines and the cautions of the default metrics."""
         return [*self.header(), *(f"note: {caution}" for caution in self.cautions(self.default_metrics))]
-
-    def _bars(self) -> Table:
-        intervals = [self.interval(metric) for metric in PANEL_METRICS]
-        return bar_table(
-            [display_of(metric).heading for metric in PANEL_METRICS],
-            [(found.value, found.low, found.high) for found in intervals],
-            [4] * len(intervals),
-            CONFIDENCE,
-            notes=[found.remark for found in intervals],
-        )
 
 
 # Checks and returns what `ClassificationResult.save` wrote.

@@ -5,7 +5,7 @@ Users and the command ``kgeval classify`` call `classify`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +28,6 @@ from kgeval.classification.example_clusters import POSITIVE
 from kgeval.classification.negative_sets import PARTS, UNIFORM, Negatives, NegativeSets
 from kgeval.data.dataset import Dataset, check_dataset
 from kgeval.data.keys import column_notes, facts_of
-from kgeval.data.row_keys import group_rows
 from kgeval.errors import DataError, ProtocolError
 from kgeval.metrics.pointwise import PlattCalibrator, RocAuc
 from kgeval.metrics.pointwise import calibrate as fit_calibrator
@@ -249,7 +248,8 @@ class _Examples:
         positive = None
         if positive_rows is not None:
             # (positives,): the first row with the same triple.
-            first = _first_rows(dataset[part].array)
+            rows = pd.Series(range(len(dataset[part])))
+            first = rows.groupby(list(dataset[part].array.T)).transform("min").to_numpy()
             positive = np.concatenate([first, first[positive_rows]])[~lacks]
         kept = cls(part, triples[~lacks], labels[~lacks], int(lacks.sum()), np.zeros(0), positive)
         for kind, n in (("positives", kept.n_positive), ("negatives", kept.n_negative)):
@@ -280,15 +280,6 @@ class _Examples:
     def n_negative(self) -> int:
         """Number of false triples."""
         return len(self.labels) - self.n_positive
-
-
-def _first_rows(triples: Ids) -> Ids:
-    """Return, for each row of `triples`, int64 (n, 3), the first row with the same triple; int64 (n,)."""
-    # order sorts the rows by their triples. The rows order[starts[g]:starts[g + 1]] have the same triple.
-    order, starts = group_rows(*triples.T)
-    first = np.empty(len(triples), dtype=np.int64)
-    first[order] = np.repeat(np.minimum.reduceat(order, starts[:-1]), np.diff(starts))
-    return first
 
 
 def _check_settings(dataset: Any, threshold_at: Any, calibrate: Any, prior: Any) -> None:
@@ -338,43 +329,40 @@ def _threshold_frame(dataset: Dataset, valid: _Examples, test: _Examples, chosen
     return frame.iloc[np.union1d(valid.relations, test.relations)]
 
 
-def _threshold_notes(valid: _Examples, test: _Examples, chosen: GroupThresholds) -> list[str]:
-    """Return one note per reason why relations of test use the global threshold, with the number of these relations."""
+def _threshold_notes(valid: _Examples, test: _Examples, chosen: GroupThresholds) -> Iterator[str]:
+    """Yield one note per reason why relations of test use the global threshold, with the number of these relations."""
     relations, n_triples = np.unique(test.relations, return_counts=True)
     is_in_valid = np.isin(relations, valid.relations)
-    notes = []
     for reason, applies in (
         ("has no example of them", ~is_in_valid),
         ("has only true or only false examples of them", is_in_valid),
     ):
         is_global = applies & ~chosen.is_own[relations]
         if is_global.any():
-            notes.append(
+            yield (
                 f"the global threshold {chosen.overall:g} is used for {int(is_global.sum()):,} of {len(relations):,} "
                 f"relations of test ({counted(int(n_triples[is_global].sum()), 'triple')}): valid {reason}"
             )
-    return notes
 
 
-def _score_notes(valid: _Examples, test: _Examples, calibrator: Calibrator | None) -> list[str]:
-    """Return cautions about infinite scores, an AUC below chance on valid, and a negative slope of Platt's method."""
-    notes = []
+def _score_notes(valid: _Examples, test: _Examples, calibrator: Calibrator | None) -> Iterator[str]:
+    """Yield cautions about infinite scores, an AUC below chance on valid, and a negative slope of Platt's method."""
     n_infinite = int(np.isinf(valid.scores).sum() + np.isinf(test.scores).sum())
     if n_infinite:
         are_infinite = counted(n_infinite, "score is infinite", "scores are infinite")
-        notes.append(f"{are_infinite}; infinities are compared as numbers")
+        yield f"{are_infinite}; infinities are compared as numbers"
     auc = RocAuc().compute(valid.labels, valid.scores).value
     # The standard deviation of the AUC under random scores.
     deviation = np.sqrt((len(valid.labels) + 1) / (12 * valid.n_positive * valid.n_negative))
     if auc - 0.5 < WORSE_THAN_CHANCE * deviation:
-        notes.append(
+        caution = (
             f"positives of valid score far lower than negatives (AUC {auc:.3f}); are distances given as scores? "
             "Higher must be better: negate them"
         )
-        warn_user(notes[-1])
+        warn_user(caution)
+        yield caution
     if isinstance(calibrator, PlattCalibrator) and calibrator.slope < 0:
-        notes.append(
+        yield (
             f"Platt's slope is negative ({calibrator.slope:.3g}): positives of valid have lower scores, so a higher "
             "score gives a lower probability"
         )
-    return notes

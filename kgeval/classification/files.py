@@ -22,12 +22,7 @@ _FACT_KEYS = (
     "n_valid_positive", "n_valid_negative", "n_test_positive", "n_test_negative",
 )  # fmt: skip
 FIRST_VERSION = 2  # the first version of the file format that supports classifications
-_THRESHOLDS = {
-    "thresholds_threshold": "f",
-    "thresholds_n_valid_positive": "iu",
-    "thresholds_n_valid_negative": "iu",
-    "thresholds_n_test": "iu",
-}
+_THRESHOLDS = {"threshold": "f", "n_valid_positive": "iu", "n_valid_negative": "iu", "n_test": "iu", "is_own": "b"}
 
 
 def pack_classification(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
@@ -44,11 +39,10 @@ def pack_classification(parts: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
     header : dict
         Values that JSON can store.
     """
-    table, thresholds = parts["table"], parts["thresholds"]
+    table, thresholds = parts["table"], parts["thresholds"].assign(is_own=parts["thresholds"]["source"] == "relation")
     arrays: Arrays = {str(name): table[name].to_numpy() for name in table}
-    arrays |= {name: thresholds[name.removeprefix("thresholds_")].to_numpy() for name in _THRESHOLDS}
+    arrays |= {f"thresholds_{name}": thresholds[name].to_numpy() for name in _THRESHOLDS}
     arrays["thresholds_relation"] = parts["relations"].ids(thresholds.index.to_numpy())
-    arrays["thresholds_is_own"] = (thresholds["source"] == "relation").to_numpy()
     arrays["global_threshold"] = np.array(parts["global_threshold"])
     column_arrays, column_header = pack_columns(parts["columns"])
     arrays |= pack_vocabularies(parts["entities"], parts["relations"]) | column_arrays
@@ -82,7 +76,8 @@ def unpack_classification(arrays: Arrays, header: dict[str, Any], version: int) 
         facts = {"sample_seed" if name == "seed" else name: value for name, value in facts.items()}
     check_facts(facts, _FACT_KEYS)
     entities, relations = unpack_vocabularies(arrays)
-    kinds = {**_TABLE, **_THRESHOLDS, "thresholds_is_own": "b", "global_threshold": "f"}
+    of_thresholds = {f"thresholds_{name}": kind for name, kind in _THRESHOLDS.items()}
+    kinds = {**_TABLE, **of_thresholds, "global_threshold": "f"}
     kinds |= {name: kind for name, kind in _OPTIONAL.items() if name in arrays}
     for name, allowed in kinds.items():
         if arrays[name].dtype.kind not in allowed:
@@ -90,7 +85,7 @@ def unpack_classification(arrays: Arrays, header: dict[str, Any], version: int) 
         if allowed == "f" and np.isnan(arrays[name]).any():
             raise DataError(f"array {name!r} contains NaN")
     names_of_table = [name for name in (*_TABLE, *_OPTIONAL) if name in kinds]
-    for names in (names_of_table, [*_THRESHOLDS, "thresholds_is_own"]):
+    for names in (names_of_table, list(of_thresholds)):
         shapes = {name: arrays[name].shape for name in names}
         if len(set(shapes.values())) > 1 or arrays[names[0]].ndim != 1:
             raise DataError(f"columns differ in length: {shapes}")
@@ -100,10 +95,10 @@ def unpack_classification(arrays: Arrays, header: dict[str, Any], version: int) 
     TripleSet(table[["s", "p", "o"]].to_numpy(), len(entities), len(relations), "columns s, p, o")
     relation_ids = check_ids("relation of a threshold", arrays["thresholds_relation"], len(relations), (None,))
     labels = np.array(relations.labels, dtype=object)[relation_ids]
-    columns = {name.removeprefix("thresholds_"): arrays[name] for name in _THRESHOLDS}
+    columns = {name: arrays[f"thresholds_{name}"] for name in _THRESHOLDS}
     thresholds = pd.DataFrame(columns, index=pd.Index(labels, name="relation", dtype=object))
-    source = np.where(arrays["thresholds_is_own"], "relation", "global").astype(object)
-    thresholds.insert(len(_THRESHOLDS) - 1, "source", source)
+    source = np.where(thresholds.pop("is_own"), "relation", "global").astype(object)
+    thresholds.insert(len(thresholds.columns) - 1, "source", source)
     return {
         "table": table,
         "thresholds": thresholds,

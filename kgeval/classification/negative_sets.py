@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from kgeval.data.frames import frame_ids
 from kgeval.data.keys import check_key, codes_of, facts_of, fingerprint_part, natural_key
 from kgeval.data.known import KnownIndex
 from kgeval.data.queries import query_parts
-from kgeval.data.row_keys import group_rows
 from kgeval.data.triples import SPLITS, TripleSet
 from kgeval.errors import DataError, ProtocolError
 from kgeval.formats.datasets import read_negatives
@@ -144,7 +143,7 @@ class NegativeSets:
         if "train" in by_split:
             notes.append(f"{len(by_split['train']):,} negatives of train are left out: thresholds are chosen on valid")
         triples = {part: by_split[part] for part in PARTS}
-        return cls(triples, source, notes + _cautions(dataset, triples, columns), positives, columns)
+        return cls(triples, source, [*notes, *_cautions(dataset, triples, columns)], positives, columns)
 
     def fingerprint(self, dataset: Dataset) -> str:
         """Return a SHA-256 of the labels of the negatives; the hash depends neither on row order nor on ids."""
@@ -216,8 +215,8 @@ def _positives_of(dataset: Dataset, part: str, triples: Ids, given: Any) -> Ids 
     return rows if bool((p & (s | o)).all()) else None
 
 
-def _cautions(dataset: Dataset, triples: dict[str, Ids], columns: tuple[str, ...]) -> list[str]:
-    """Return cautions about negatives that are known triples or that occur more than once.
+def _cautions(dataset: Dataset, triples: dict[str, Ids], columns: tuple[str, ...]) -> Iterator[str]:
+    """Yield cautions about negatives that are known triples or that occur more than once.
 
     A negative with a time or qualifiers is known if it is known with these.
     """
@@ -225,16 +224,12 @@ def _cautions(dataset: Dataset, triples: dict[str, Ids], columns: tuple[str, ...
     places = [0, 1, 2, *(3 + columns.index(name) for name in key)]
     index = KnownIndex.of(*query_parts(facts_of(dataset, tuple(dataset.splits), key), "object"))
     of_the_same = f" of the same {' and '.join(key)}" if key else ""
-    texts = []
     for part, rows in triples.items():
         given, asked = query_parts(rows[:, places], "object")
         n_known = int(index.contains(*given, asked).sum())
-        # The second array of `group_rows` has one element per distinct triple, and one more at the end.
-        n_repeated = len(rows) - (len(group_rows(*rows.T)[1]) - 1)
+        n_repeated = int(pd.DataFrame(rows).duplicated().sum())
+        of_all = f"of {len(rows):,} negatives of {part}"
         if n_known:
-            texts.append(
-                f"{n_known:,} of {len(rows):,} negatives of {part} are known triples{of_the_same}; they count as false"
-            )
+            yield f"{n_known:,} {of_all} are known triples{of_the_same}; they count as false"
         if n_repeated:
-            texts.append(f"{n_repeated:,} of {len(rows):,} negatives of {part} repeat an earlier negative; each counts")
-    return texts
+            yield f"{n_repeated:,} {of_all} repeat an earlier negative; each counts"

@@ -1,19 +1,5 @@
 """Paired comparison of results: pairing of rows, differences, tests, contributions of groups, and the verdict."""
 
-from kgeval.comparison import (
-    alignment,
-    beside,
-    comparison,
-    differences,
-    margins,
-    names,
-    regression_gate,
-    rows,
-    tables,
-    texts,
-    verdict,
-)
-
 __all__ = [
     "alignment",
     "beside",

@@ -7,11 +7,12 @@ the difference, `align` raises an error. The report page calls `mismatches`, whi
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from kgeval.base.checks import Ids, check_one_of, grouped, listed
 from kgeval.base.wording import percent
@@ -251,18 +252,15 @@ def pair_rows(results: Sequence[EvaluationResult], sides: Sequence[str]) -> Ids:
         triples a, b, c and the second c, a, d, the array is ``[[0, 1], [1, -1], [2, 0], [-1, 2]]``.
     """
     # One array per result: old id -> joint id; equal labels have the same joint id in all results.
-    columns_of = [{name: result.table[name].to_numpy() for name in "spo"} for result in results]
-    entities = _joint_ids(
-        [result.entities for result in results], [(columns["s"], columns["o"]) for columns in columns_of]
-    )
-    relations = _joint_ids([result.relations for result in results], [(columns["p"],) for columns in columns_of])
+    entities, relations = _joint_ids(results, "entities", "so"), _joint_ids(results, "relations", "p")
     # One array per result, int64, shape (rows, 7). Columns: side, split, joint ids of p, s and o, index of the result,
     # index of the row in the table of the result.
     parts = []
     for i, result in enumerate(results):
-        side, split = (_codes(result.table[name], words) for name, words in (("side", ALL_SIDES), ("split", SPLITS)))
+        words = (("side", ALL_SIDES), ("split", SPLITS))
+        side, split = (pd.Categorical(result.table[name], of).codes.astype(np.int64) for name, of in words)
         rows = np.flatnonzero(np.isin(side, [ALL_SIDES.index(name) for name in sides]))
-        s, p, o = (columns_of[i][name][rows] for name in "spo")
+        s, p, o = (result.table[name].to_numpy()[rows] for name in "spo")
         columns = [side[rows], split[rows], relations[i][p], entities[i][s], entities[i][o]]
         parts.append(np.column_stack([*columns, np.full(len(rows), i), rows]))
     # The rows of all results below each other, as seven arrays of shape (all rows,): five in `columns`, then two more.
@@ -280,49 +278,41 @@ def pair_rows(results: Sequence[EvaluationResult], sides: Sequence[str]) -> Ids:
     return paired_rows
 
 
-def _joint_ids(vocabularies: Sequence[Vocabulary], used: Sequence[tuple[Ids, ...]]) -> list[Ids]:
-    """Return, for each vocabulary, an array that maps its ids to joint ids: equal labels have equal joint ids.
+def _joint_ids(results: Sequence[EvaluationResult], vocabulary: str, columns: str) -> list[Ids]:
+    """Return, for each result, an array that maps its ids to joint ids: equal labels have equal joint ids.
 
     A joint id is the index of a label in the sorted list of all labels that occur in the tables. Ids that do not occur
     in the table of their result are mapped to -1.
 
     Parameters
     ----------
-    vocabularies : sequence of Vocabulary
-        One per result.
-    used : sequence of tuple of int64 arrays
-        One per result: the columns of its table that contain ids of the vocabulary.
+    results : sequence of EvaluationResult
+    vocabulary : str
+        ``"entities"`` or ``"relations"``.
+    columns : str
+        The columns of a table that contain ids of this vocabulary, such as ``"so"``.
 
     Returns
     -------
     list of int64 arrays, each of shape (labels of the vocabulary,)
     """
-    ids_in_use = [np.unique(np.concatenate(columns)) for columns in used]
-    labels = [[vocabulary.labels[i] for i in ids.tolist()] for vocabulary, ids in zip(vocabularies, ids_in_use)]
+    vocabularies: list[Vocabulary] = [getattr(result, vocabulary) for result in results]
+    ids_in_use = [np.unique(np.concatenate([result.table[name] for name in columns])) for result in results]
+    labels = [[one.labels[i] for i in ids.tolist()] for one, ids in zip(vocabularies, ids_in_use)]
     joint = Vocabulary(sorted(set().union(*labels)))
-    joint_ids = []
-    for vocabulary, ids, texts in zip(vocabularies, ids_in_use, labels):
-        id_map = np.full(len(vocabulary), -1, dtype=np.int64)
+    joint_ids = [np.full(len(one), -1, dtype=np.int64) for one in vocabularies]
+    for id_map, ids, texts in zip(joint_ids, ids_in_use, labels):
         id_map[ids] = joint.find(texts)
-        joint_ids.append(id_map)
     return joint_ids
-
-
-def _codes(column: Any, words: Sequence[str]) -> Ids:
-    """Return, for each value of a categorical column, the index of the value in `words`."""
-    values = column.array
-    word_indices = np.array([words.index(word) for word in values.categories], dtype=np.int64)
-    return np.asarray(word_indices[values.codes])
 
 
 def _protocol_mismatches(
     results: Sequence[EvaluationResult], names: Sequence[str], of_samples: tuple[str, ...]
-) -> list[Mismatch]:
-    """Return one mismatch per protocol field in which the results differ, except ``sides`` (`_side_mismatches`).
+) -> Iterator[Mismatch]:
+    """Yield one mismatch per protocol field in which the results differ, except ``sides`` (`_side_mismatches`).
 
     `of_samples` are the overrides that accept different samples.
     """
-    differing = []
     for field in dataclasses.fields(Protocol):
         if field.name in ("sides", "sample_seed"):  # the sample holds its seed
             continue
@@ -336,19 +326,17 @@ def _protocol_mismatches(
         text = values_by_name([_shown_value(value) for value in values], names)
         if text:
             overrides = of_samples if field.name == "sample" else (field.name,) if field.name in OVERRIDES else ()
-            differing.append(Mismatch(field.name, text, overrides))
-    return differing
+            yield Mismatch(field.name, text, overrides)
 
 
-def _negatives_mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
-    """Return a mismatch if the candidates of some results are not known, so that nobody can compare them."""
+def _negatives_mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> Iterator[Mismatch]:
+    """Yield a mismatch if the candidates of some results are not known, so that nobody can compare them."""
     values = [result.protocol.candidates for result in results]
     unknown = [name for name, value in zip(names, values) if not value.is_known]
-    if not unknown or len(results) < 2:
-        return []
-    shown = "; ".join(dict.fromkeys(value.describe() for value in values if not value.is_known))
-    text = f"not known in {listed(unknown)} ({shown}); nobody can tell whether all ranks are among the same"
-    return [Mismatch("negatives", text, ("negatives",))]
+    if unknown and len(results) > 1:
+        shown = "; ".join(dict.fromkeys(value.describe() for value in values if not value.is_known))
+        text = f"not known in {listed(unknown)} ({shown}); nobody can tell whether all ranks are among the same"
+        yield Mismatch("negatives", text, ("negatives",))
 
 
 def _known_candidates(values: Sequence[Candidates]) -> list[Candidates]:
@@ -385,25 +373,23 @@ def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], 
     return []
 
 
-def _dataset_mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[Mismatch]:
-    """Return the mismatches of the datasets: fingerprints and labels.
+def _dataset_mismatches(results: Sequence[EvaluationResult], names: Sequence[str]) -> Iterator[Mismatch]:
+    """Yield the mismatches of the datasets: fingerprints and labels.
 
     There is one mismatch if the fingerprints differ. Each result is then compared with the first result: there is one
     mismatch if the entity labels differ, and one if the relation labels differ.
     """
-    differing = []
     if len({result.facts["dataset_fingerprint"] for result in results}) > 1:
         shown = [f"{result.facts['dataset']} {result.facts['dataset_fingerprint'][:8]}" for result in results]
         said = values_by_name(shown, names) or f"fingerprints that start as {shown[0]}"
-        differing.append(Mismatch("dataset", said, ("dataset",)))
+        yield Mismatch("dataset", said, ("dataset",))
     for field in ("entities", "relations"):
         for name, result in zip(names[1:], results[1:]):
             first_labels, labels = getattr(results[0], field), getattr(result, field)
             unshared = _unshared_labels(first_labels, labels, names[0], name)
             if unshared:
                 sizes = f"{len(first_labels):,} in {names[0]}, {len(labels):,} in {name}"
-                differing.append(Mismatch(field, f"{sizes}; {unshared}"))
-    return differing
+                yield Mismatch(field, f"{sizes}; {unshared}")
 
 
 def _unshared_labels(first: Vocabulary, second: Vocabulary, first_name: str, second_name: str) -> str:
@@ -422,8 +408,8 @@ def _unshared_labels(first: Vocabulary, second: Vocabulary, first_name: str, sec
     return ", ".join(texts)
 
 
-def _row_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], paired_rows: Ids) -> list[Mismatch]:
-    """Compare the rows of each result with the rows of the first result, and return one mismatch per difference.
+def _row_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], paired_rows: Ids) -> Iterator[Mismatch]:
+    """Compare the rows of each result with the rows of the first result, and yield one mismatch per difference.
 
     The override ``"queries"`` accepts these mismatches if at least one row is in all results.
 
@@ -437,7 +423,6 @@ def _row_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], p
     has_row = paired_rows >= 0
     n_shared = int(has_row.all(axis=1).sum())
     overrides = ("queries",) if n_shared else ()
-    differing = []
     for i in range(1, len(results)):
         texts = []
         for with_row, without_row in ((0, i), (i, 0)):
@@ -449,10 +434,9 @@ def _row_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], p
         if texts:
             sizes = " and ".join(f"{int(has_row[:, j].sum()):,} in {names[j]}" for j in (0, i))
             rows = f"{n_shared:,} rows in all results" if n_shared else "no row in all results"
-            differing.append(Mismatch("queries", f"{sizes}; {'; '.join(texts)}; {rows}", overrides))
+            yield Mismatch("queries", f"{sizes}; {'; '.join(texts)}; {rows}", overrides)
     if not len(paired_rows):
-        differing.append(Mismatch("queries", f"no row of the compared sides in {listed(names)}"))
-    return differing
+        yield Mismatch("queries", f"no row of the compared sides in {listed(names)}")
 
 
 def describe_row(result: EvaluationResult, row: int) -> str:
@@ -476,8 +460,8 @@ def describe_row(result: EvaluationResult, row: int) -> str:
 
 def _rival_mismatches(
     results: Sequence[EvaluationResult], names: Sequence[str], shared: Ids, causes: tuple[str, ...]
-) -> list[Mismatch]:
-    """Return one mismatch for each setting (raw, filtered) in which the numbers of rivals of a shared row differ.
+) -> Iterator[Mismatch]:
+    """Yield one mismatch for each setting (raw, filtered) in which the numbers of rivals of a shared row differ.
 
     Parameters
     ----------
@@ -489,7 +473,6 @@ def _rival_mismatches(
         Overrides that accept the mismatch. Each of them belongs to another difference between the results, such as
         different filters, which can be the reason why the numbers of rivals differ.
     """
-    differing = []
     for setting in SETTINGS if len(shared) else ():
         # (results, shared): the number of rivals of each shared row.
         rivals = np.stack([one.table[f"rivals_{setting}"].to_numpy()[rows] for one, rows in zip(results, shared.T)])
@@ -501,12 +484,11 @@ def _rival_mismatches(
             shown = [f"{n:,}" if n != UNKNOWN_COUNT else "unknown" for n in rivals[:, first]]
             text = f"{len(differing_rows):,} of {len(shared):,} shared rows have different numbers of {setting} rivals"
             row = describe_row(results[0], int(shared[first, 0]))
-            differing.append(Mismatch("rivals", f"{text}, first {row}: {values_by_name(shown, names)}", causes))
-    return differing
+            yield Mismatch("rivals", f"{text}, first {row}: {values_by_name(shown, names)}", causes)
 
 
-def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[str]:
-    """Return cautions about results that may be compared: those of `differing_facts`, and equal scorer names.
+def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> Iterator[str]:
+    """Yield cautions about results that may be compared: those of `differing_facts`, and equal scorer names.
 
     The notes of the results are added at the end.
 
@@ -514,60 +496,49 @@ def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[
     ----------
     results : sequence of EvaluationResult
     names : sequence of str
-
-    Returns
-    -------
-    list of str
     """
-    texts = differing_facts(results, names)
+    yield from differing_facts(results, names)
     models = [result.facts.get(MODEL) for result in results]
     for model in dict.fromkeys(model for model in models if model is not None and models.count(model) > 1):
         runs = [name for name, of_model in zip(names, models) if of_model == model]
         alone = "; here each counts as a model of its own"
         beside = ": its seeds are not compared with each other" if len(runs) < len(results) else alone
-        texts.append(
+        yield (
             f"{listed(runs)} are runs of one model, {model}{beside}, and the p-values say nothing about other seeds; "
             "kgeval benchmark compares models over their seeds"
         )
     by_scorer = grouped((str(result.facts["scorer"]), name) for name, result in zip(names, results))
-    texts += [
-        f"the scorer has the same name in {listed(same, MAX_NAMED)}: {scorer}"
-        for scorer, same in by_scorer.items()
-        if len(same) > 1
-    ]
-    return texts + [f"{name}: {note}" for name, result in zip(names, results) for note in result.notes]
+    for scorer, same in by_scorer.items():
+        if len(same) > 1:
+            yield f"the scorer has the same name in {listed(same, MAX_NAMED)}: {scorer}"
+    yield from (f"{name}: {note}" for name, result in zip(names, results) for note in result.notes)
 
 
-def differing_facts(results: Sequence[EvaluationResult], names: Sequence[str]) -> list[str]:
-    """Return cautions about results that may be compared: different tie rates, versions or dataset names, ...
+def differing_facts(results: Sequence[EvaluationResult], names: Sequence[str]) -> Iterator[str]:
+    """Yield cautions about results that may be compared: different tie rates, versions or dataset names, ...
 
     Parameters
     ----------
     results : sequence of EvaluationResult
     names : sequence of str
-
-    Returns
-    -------
-    list of str
     """
-    texts = []
     rates = [result.tie_rate for result in results]
     known_rates = [rate for rate in rates if not np.isnan(rate)] or [0.0]
     if max(known_rates) - min(known_rates) > TIE_RATES_APART:
         values = values_by_name(["unknown" if np.isnan(rate) else percent(rate) for rate in rates], names, MAX_NAMED)
-        texts.append(f"tie rates differ: {values}; also compare metrics with prefixes pessimistic. and optimistic.")
+        yield f"tie rates differ: {values}; also compare metrics with prefixes pessimistic. and optimistic."
     for setting in SETTINGS:
         without = [name for name, r in zip(names, results) if {"rivals", setting} & set(r.rank_table.unknown)]
         if without:
-            texts.append(
+            yield (
                 f"the numbers of {setting} rivals are unknown in {listed(without)}, so it was not checked whether "
                 "all results have equal numbers"
             )
     facts = {"version": "made with different versions of kgeval", "dataset": "the dataset has different names"}
     for fact, caution in facts.items():
         values = values_by_name([str(result.facts[fact]) for result in results], names)
-        texts += [f"{caution}: {values}"] if values else []
-    return texts
+        if values:
+            yield f"{caution}: {values}"
 
 
 def _shown_value(value: Any) -> str:

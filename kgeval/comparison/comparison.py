@@ -9,24 +9,23 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kgeval.base.checks import (
     GONE,
-    answers_old_names,
     check_one_of,
     check_positive_int,
     check_seed,
     grouped,
     names_unknown_arguments,
+    with_old_names,
 )
 from kgeval.base.terminal import Screen
 from kgeval.base.wording import written
 from kgeval.comparison.alignment import Alignment, align, cautions
-from kgeval.comparison.averages import average_table
 from kgeval.comparison.differences import (
     ComparisonSettings,
     PairedObservations,
@@ -42,7 +41,7 @@ from kgeval.comparison.groups import groups_by
 from kgeval.comparison.margins import equivalence_table
 from kgeval.comparison.names import check_rivals, models_of, several_results
 from kgeval.comparison.panels import comparison_panel
-from kgeval.comparison.rows import pairs_of, row_of
+from kgeval.comparison.rows import Compared, best_first, decided_rows, pairs_of, row_of
 from kgeval.comparison.tables import values_text
 from kgeval.comparison.texts import brief_header, header_lines
 from kgeval.comparison.verdict import Verdict, verdict_of
@@ -60,8 +59,19 @@ from kgeval.results.keys import Key
 from kgeval.stats.intervals import check_confidence
 
 
+@with_old_names(
+    {
+        "plot": "kgeval.report.plots.difference_plot(comparison)",
+        "summary": "comparison.differences, or comparison.verdict",
+        "to_csv": 'comparison.differences.to_csv("differences.csv")',
+        "worst": "comparison.disagreements()",
+    },
+    plan=f"{GONE}the column detectable of differences says which difference could be decided",
+    table="differences, where p_holm is p_corrected",
+    replication=f"{GONE}kgeval.benchmark compares models over their seeds",
+)
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Compared):
     """Differences between results on the same ranked triples, with tests and intervals; `kgeval.compare` returns it.
 
     Parameters
@@ -108,30 +118,11 @@ class Comparison:
     terms: ComparisonSettings
     notes: tuple[str, ...] = ()
 
-    if not TYPE_CHECKING:  # mypy would take every attribute for known
-        __getattr__ = answers_old_names(
-            "Comparison",
-            {
-                "plot": "kgeval.report.plots.difference_plot(comparison)",
-                "summary": "comparison.differences, or comparison.verdict",
-                "to_csv": 'comparison.differences.to_csv("differences.csv")',
-                "worst": "comparison.disagreements()",
-            },
-            plan=f"{GONE}the column detectable of differences says which difference could be decided",
-            table="differences, where p_holm is p_corrected",
-            replication=f"{GONE}kgeval.benchmark compares models over their seeds",
-        )
-
     @property
     def overridden(self) -> dict[str, str]:
         """The overridden differences: field -> the values of the results in this field."""
         texts = grouped((mismatch.field, mismatch.said) for mismatch in self.alignment.overridden)
         return {field: "; ".join(parts) for field, parts in texts.items()}
-
-    @property
-    def alpha(self) -> float:
-        """1 - confidence: a difference is decided if its ``p_corrected`` is at most `alpha`."""
-        return self.terms.alpha
 
     @property
     def models(self) -> tuple[str | None, ...]:
@@ -168,20 +159,19 @@ class Comparison:
             have a better value than all others.
         """
         label = self._label(metric)
-        key, values = self.keys[label], self.values[label].to_numpy()
-        if np.isnan(values).all():
+        key, values = self.keys[label], dict(zip(self.names, self.values[label].tolist()))
+        best, sample = best_first(values, key.higher_is_better)[0], self.sample(key)
+        if np.isnan(values[best]):
             raise MetricError(f"no model has a value for {label} ({self.values['reason'].iloc[0]})")
-        best = int(np.nanargmax(values) if key.higher_is_better else np.nanargmin(values))
-        sample = self.sample(key)
-        for i in np.flatnonzero(np.isnan(values)):
-            low, high = sample.bounds(int(i))
+        for i, name in enumerate(self.names):
+            low, high = sample.bounds(i) if np.isnan(values[name]) else (np.nan, np.nan)
             if high > values[best] if key.higher_is_better else low < values[best]:
                 best_known = written(values[best], display_of(label).decimals)
                 raise MetricError(
-                    f"{self.names[best]} has the best known value of {label}, {best_known}, but the value of "
-                    f"{self.names[i]} lies between {shown_bounds(key, low, high)}, since ranks are bounded"
+                    f"{best} has the best known value of {label}, {best_known}, but the value of {name} lies between "
+                    f"{shown_bounds(key, low, high)}, since ranks are bounded"
                 )
-        return self.names[best]
+        return best
 
     @names_unknown_arguments()
     def to_latex(self, *, intervals: bool = False) -> str:
@@ -207,27 +197,6 @@ class Comparison:
             As in `to_latex`.
         """
         return values_text(self, "markdown", intervals=intervals)
-
-    @names_unknown_arguments()
-    def significant(self, alpha: float | None = None) -> pd.DataFrame:
-        """Return the rows of `differences` that are decided.
-
-        Parameters
-        ----------
-        alpha : float, optional
-            Only `alpha` of the comparison: intervals and decisions belong to it.
-
-        Raises
-        ------
-        MetricError
-            If `alpha` is another one.
-        """
-        if alpha not in (None, self.alpha):
-            raise MetricError(
-                f"the differences were decided at {self.alpha:g}, the level of the comparison; got alpha={alpha}. For "
-                "another level, call compare(..., confidence=1 - alpha)"
-            )
-        return self.differences[(self.differences["better"] != "").to_numpy()].reset_index(drop=True)
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -360,7 +329,28 @@ class Comparison:
         labels = list(self.keys) if metrics is None else [self._label(metric) for metric in split_list(metrics)]
         of = f"the table of {self.names[0]}"
         checked = None if weights is None else checked_weights(weights, self.results[0].table, of)
-        return average_table(self, group_names(columns), labels, self._model_indices(first, second), checked)
+        pair, pairs = self._model_indices(first, second), []
+        for label in labels:
+            sample = self.sample(self.keys[label])
+            codes = [groups_by(self, column, sample.rows, pair)[0] for column in group_names(columns)]
+            # (ranks,): ranks of one group have the same label in all columns.
+            groups = np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].reshape(len(codes[0]))
+            for average in ("micro", "macro", *(["weighted"] if checked is not None else [])):
+                more: dict[str, Any] = {"average": average}
+                found, values, reason = None, (np.nan, np.nan), ""
+                try:
+                    if average == "macro":
+                        found, values, more["n"] = sample.macro_difference(pair, groups)
+                    else:
+                        found, values = sample.mean_difference(
+                            pair, self.terms, checked if average != "micro" else None
+                        )
+                except MetricError as error:
+                    reason, more["n_clusters"] = str(error), sample.clusters.count
+                named = pd.Series(values, index=[self.names[i] for i in pair])
+                pairs.append(sample.pair(named, found, reason, **more))
+        rows = decided_rows(pairs, self.alpha, ("average",), has_order=True)
+        return rows[["average", *rows.columns.drop("average")]]
 
     @names_unknown_arguments(reference="baseline=")
     def equivalence(

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from kgeval.base.checks import Ids, Reals, grouped
 from kgeval.base.wording import between, signed
 from kgeval.comparison.alignment import sides_of_key
 from kgeval.comparison.names import models_of
-from kgeval.comparison.rows import Pair, alpha_of, decided_rows, pairs_of
+from kgeval.comparison.rows import Pair, Settings, decided_rows, pairs_of
 from kgeval.data.row_keys import group_rows
 from kgeval.errors import MetricError
 from kgeval.metrics import RankMetric
@@ -35,6 +35,7 @@ from kgeval.results.evaluation_result import MAX_ENTITY_RATIO, EvaluationResult
 from kgeval.results.keys import Key
 from kgeval.results.lists import query_columns
 from kgeval.stats.clusters import Clusters
+from kgeval.stats.macro_difference import compare_macro
 from kgeval.stats.moments import Interval, Moments, influences
 from kgeval.stats.paired import Difference, compare_pairs, gap_sums, paired_interval
 
@@ -47,12 +48,9 @@ NO_RANKS = "no rank was compared"
 
 
 @dataclass(frozen=True)
-class ComparisonSettings:
+class ComparisonSettings(Settings):
     """The settings of a comparison; see the parameters of `compare`."""
 
-    confidence: float
-    cluster: Any
-    baseline: str | None
     n_resamples: int
     seed: int
 
@@ -60,11 +58,6 @@ class ComparisonSettings:
     def cluster_name(self) -> str:
         """The parameter `cluster` of `compare` as a word; ``"array"`` if it is an array."""
         return self.cluster if isinstance(self.cluster, str) else "array"
-
-    @property
-    def alpha(self) -> float:
-        """The probability of one or more false decisions that is allowed: 1 - confidence."""
-        return alpha_of(self.confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +154,14 @@ class PairedObservations:
             )
         return groups
 
-    def moments(self, i: int) -> Moments:
+    def moments(self, i: int, weights: Reals | None = None) -> Moments:
         """Return the moments of the metric over the observations, in the order of the observations.
+
+        Parameters
+        ----------
+        i : int
+        weights : float64 array, shape (rows of the first result,), optional
+            The weight of each rank of a metric of ranks.
 
         Raises
         ------
@@ -171,7 +170,8 @@ class PairedObservations:
         """
         if not len(self):
             raise MetricError(NO_RANKS)
-        moments = self.results[i].rank_table.moments(self.key, self.rows[i])
+        of_rows = None if weights is None else weights[self.rows[0]]
+        moments = self.results[i].rank_table.moments(self.key, self.rows[i], weights=of_rows)
         return moments if self.orders is None else moments.take(self.orders[i])
 
     def part(self, i: int, whole: Moments, rows: Ids) -> Moments:
@@ -189,6 +189,55 @@ class PairedObservations:
         if self.orders is None:
             return self.results[i].rank_table.moments(self.key, self.rows[i][rows])
         return whole.take(rows)
+
+    def mean_difference(
+        self, pair: tuple[int, int], terms: ComparisonSettings, weights: Reals | None = None
+    ) -> tuple[Difference, tuple[float, float]]:
+        """Return the difference of two results over all observations, and both values.
+
+        Parameters
+        ----------
+        pair : tuple of int
+        terms : ComparisonSettings
+        weights : float64 array, optional
+            As in `moments`.
+        """
+        one, other = (self.moments(i, weights) for i in pair)
+        resampling = terms.n_resamples, terms.seed
+        ((found,),) = compare_pairs([([one], [other])], self.clusters, *resampling, largest_level=terms.alpha)
+        return found, (float(one.number), float(other.number))
+
+    def macro_difference(self, pair: tuple[int, int], codes: Ids) -> tuple[Difference, tuple[float, float], int]:
+        """Return the difference of the macro averages of two results, both values, and the number of groups.
+
+        Parameters
+        ----------
+        pair : tuple of int
+        codes : int64 array, shape (ranks,)
+            The groups of the ranks.
+        """
+        order, starts = group_rows(self.groups_of(codes))
+        groups, wholes = np.split(order, starts[1:-1]), [self.moments(i) for i in pair]
+        firsts, seconds = ([self.part(i, whole, rows) for rows in groups] for i, whole in zip(pair, wholes))
+        one, other = (float(np.mean([float(part.number) for part in parts])) for parts in (firsts, seconds))
+        return compare_macro(firsts, seconds, self.clusters.take(order)), (one, other), len(groups)
+
+    def pair(self, values: pd.Series, found: Difference | None = None, reason: str = "", **more: Any) -> Pair:
+        """Return two models and their difference in the metric, for a table of differences.
+
+        Parameters
+        ----------
+        values : pandas.Series
+            The values of the two models, under their names.
+        found : Difference, optional
+            None if there is none, for the `reason`.
+        reason : str
+        **more
+            Further columns of the row.
+        """
+        dataset, (first, second), (one, other) = str(self.results[0].facts["dataset"]), values.index, values.tolist()
+        pair = (first, second), (one, other), found, self.key.higher_is_better, self.key.bounds
+        return Pair(dataset, str(self.key), *pair, reason=reason, more={"n": len(self), **more})
 
     def interval(self, i: int, confidence: float) -> Interval:
         """Return the value of the metric with its interval."""
@@ -355,35 +404,35 @@ def difference_table(
     """
     results = next(iter(samples.values())).results
     indices = pairs_of(list(values.index), terms.baseline, models_of(results))
-    moments, reasons = _moments(samples, len(results))
+    moments: dict[tuple[int, str], Moments] = {}
+    reasons: dict[tuple[int, str], str] = {}
+    for i, (label, sample) in itertools.product(range(len(results)), samples.items()):
+        try:
+            moments[i, label] = sample.moments(i)
+        except MetricError as error:  # noqa: PERF203
+            reasons[i, label] = str(error)
     of_kind = grouped((_observation_kind(sample.key), label) for label, sample in samples.items())
     tested: dict[tuple[tuple[int, int], str], Difference] = {}
     for labels in of_kind.values():
         known = {pair: [label for label in labels if all((i, label) in moments for i in pair)] for pair in indices}
         firsts, seconds = ([[moments[pair[k], label] for label in known[pair]] for pair in indices] for k in (0, 1))
-        resampling = terms.n_resamples, terms.seed
-        found = compare_pairs(
-            list(zip(firsts, seconds)), samples[labels[0]].clusters, *resampling, largest_level=terms.alpha
-        )
+        settings = samples[labels[0]].clusters, terms.n_resamples, terms.seed
+        found = compare_pairs(list(zip(firsts, seconds)), *settings, largest_level=terms.alpha)
         for pair, differences in zip(indices, found):
             tested |= {(pair, label): difference for label, difference in zip(known[pair], differences)}
-    dataset, pairs = str(results[0].facts["dataset"]), []
+    pairs = []
     wins = {label: sample.count_wins(indices) for label, sample in samples.items()}
-    for i, j in indices:
-        names = values.index[i], values.index[j]
+    for pair in indices:
         for label, sample in samples.items():
-            test = tested.get(((i, j), label))
-            more = dict(zip(COUNTS, wins[label][i, j])) | {"n": len(sample)}
-            more |= {} if test is not None else {"n_clusters": sample.clusters.count}
-            one, other = float(values[label].iloc[i]), float(values[label].iloc[j])
-            reason = _joined({values.index[k]: reasons.get((k, label), "") for k in (i, j)})
-            scale = sample.key.higher_is_better, sample.key.bounds
-            pairs.append(Pair(dataset, label, names, (one, other), test, *scale, reason=reason, more=more))
+            test = tested.get((pair, label))
+            more = dict(zip(COUNTS, wins[label][pair])) | ({} if test else {"n_clusters": sample.clusters.count})
+            reason = _joined({values.index[k]: reasons.get((k, label), "") for k in pair})
+            pairs.append(sample.pair(values[label].iloc[[*pair]], test, reason, **more))
     return decided_rows(pairs, terms.alpha, COUNTS)
 
 
-def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str], table: pd.DataFrame) -> list[str]:
-    """Return a caution for each pair whose interval is much wider with clusters by entity, or decides no longer.
+def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str], table: pd.DataFrame) -> Iterator[str]:
+    """Yield a caution for each pair whose interval is much wider with clusters by entity, or decides no longer.
 
     Only one metric is checked.
 
@@ -397,9 +446,9 @@ def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]
     """
     with_interval = table.loc[table["low_95"].notna(), "metric"]
     if not len(with_interval):
-        return []
+        return
     label = str(with_interval.iloc[0])
-    sample, notes = samples[label], []
+    sample = samples[label]
     by_entity = sample.results[0].rank_table.row_clusters("entity")
     clusters = by_entity.among([sample.rows[0]], isinstance(sample.key.metric, QueryLevel))
     for row in table[table["metric"] == label].to_dict("records"):
@@ -411,16 +460,15 @@ def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]
         is_sure = wide.low > 0.0 or wide.high < 0.0
         if ratio > MAX_ENTITY_RATIO or (row["better"] and not is_sure):
             limits = between(wide.low, wide.high, has_signs=True)
-            notes.append(
+            yield (
                 f"{row['first']} and {row['second']}: for other entities, the interval of the difference in "
                 f"{display_of(label).heading} is {ratio:.1f} times as wide, {limits} (clusters by entity), and "
                 f"{'excludes' if is_sure else 'contains'} 0"
             )
-    return notes
 
 
-def bounded_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]) -> list[str]:
-    """Return one note for each pair of results and each metric whose difference depends on bounded ranks.
+def bounded_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]) -> Iterator[str]:
+    """Yield one note for each pair of results and each metric whose difference depends on bounded ranks.
 
     Parameters
     ----------
@@ -428,13 +476,11 @@ def bounded_notes(samples: Mapping[str, PairedObservations], names: Sequence[str
         From `samples_of`.
     names : sequence of str
 
-    Returns
-    -------
-    list of str
-        Each note contains the smallest and the largest difference, and the name of the better model if it is better in
-        all cases.
+    Yields
+    ------
+    str
+        The smallest and the largest difference, and the name of the better model if it is better in all cases.
     """
-    notes = []
     for i, j in itertools.combinations(range(len(names)), 2):
         for label, sample in samples.items():
             if not (sample.has_bounded(i) or sample.has_bounded(j)):
@@ -456,25 +502,7 @@ def bounded_notes(samples: Mapping[str, PairedObservations], names: Sequence[str
             if low > 0 or high < 0:
                 better = first if (low > 0) == key.higher_is_better else second
                 texts.append(f"{better} is better, whatever these ranks are")
-            notes.append("; ".join(texts))
-    return notes
-
-
-def _moments(
-    samples: Mapping[str, PairedObservations], n_results: int
-) -> tuple[dict[tuple[int, str], Moments], dict[tuple[int, str], str]]:
-    """Return a dict of moments, and a dict of the reasons why a result has no moments for a metric.
-
-    The keys of both dicts are pairs: the index of the result, and the text of the metric's key. Each pair is in exactly
-    one of the dicts.
-    """
-    moments, reasons = {}, {}
-    for place in itertools.product(range(n_results), samples):
-        try:
-            moments[place] = samples[place[1]].moments(place[0])
-        except MetricError as error:  # noqa: PERF203
-            reasons[place] = str(error)
-    return moments, reasons
+            yield "; ".join(texts)
 
 
 def _joined(reasons: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ calls `margin_rows`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -101,11 +101,8 @@ def compared_pair(comparison: Comparison, label: str, pair: tuple[int, int]) -> 
     pair : tuple of int
         The indices of the models.
     """
-    key, sample = comparison.keys[label], comparison.sample(comparison.keys[label])
-    names = comparison.names[pair[0]], comparison.names[pair[1]]
-    one, other = (float(comparison.values[label].iloc[i]) for i in pair)
-    dataset, more = str(comparison.results[0].facts["dataset"]), {"n": len(sample)}
-    base = Pair(dataset, label, names, (one, other), None, key.higher_is_better, key.bounds, more=more)
+    sample = comparison.sample(comparison.keys[label])
+    base = sample.pair(comparison.values[label].iloc[[*pair]])
     try:
         moments = [sample.moments(i) for i in pair]
     except MetricError as error:
@@ -115,19 +112,20 @@ def compared_pair(comparison: Comparison, label: str, pair: tuple[int, int]) -> 
     return with_support(replace(base, difference=found), systems, largest_of(comparison, label))
 
 
-def with_support(pair: Pair, systems: Sequence[Runs], largest: float) -> Pair:
+def with_support(pair: Pair, systems: Iterable[Runs | None], largest: float) -> Pair:
     """Return a pair with what a test against a margin needs beside its difference (`Support`).
 
     Parameters
     ----------
     pair : Pair
     systems : two Runs
-        The runs of both models.
+        The runs of both models; none of them is None.
     largest : float
         From `largest_difference`; it counts for plain means only.
     """
-    is_mean = all(moments.finish is first_mean for runs in systems for moments in runs.moments)
-    return replace(pair, largest=largest if is_mean else math.inf, n_weighty=effective_differing(*systems))
+    first, second = filter(None, systems)
+    is_mean = all(moments.finish is first_mean for moments in (*first.moments, *second.moments))
+    return replace(pair, largest=largest if is_mean else math.inf, n_weighty=effective_differing(first, second))
 
 
 def _test(pair: Pair, margin: float, kind: str, alpha: float) -> MarginTest | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kgeval.base.checks import answers_old_names, counted, names_unknown_arguments
+from kgeval.base.checks import counted, names_unknown_arguments, with_old_names
 from kgeval.base.wording import enough_decimals, p_equals, written
 from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.margins import (
@@ -25,13 +25,14 @@ from kgeval.comparison.rows import difference_text, trained_words
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric
 from kgeval.metrics.grammar import display_of
+from kgeval.results.bounded import COUNTS
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 
 SAME_RANKS = "all ranks are the same as those of the baseline"
-RANK_COUNTS = ("better", "tied", "rivals")
 
 
+@with_old_names(about="header")
 @dataclass(frozen=True, eq=False)
 class Gate:
     """The result of a regression gate, with one row per metric; `gate` returns it.
@@ -51,12 +52,6 @@ class Gate:
     table: pd.DataFrame
     comparison: Comparison
     strict: bool
-
-    if not TYPE_CHECKING:  # mypy would take every attribute for known
-        __getattr__ = answers_old_names(
-            "Gate",
-            about="header",
-        )
 
     @property
     def passes(self) -> bool:
@@ -171,11 +166,10 @@ def gate(
 
 def _has_same_ranks(comparison: Comparison, key: Key) -> bool:
     """Return whether all ranks of a metric are the same in both results (equal counts of better, tied, all rivals)."""
-    counts = [
-        result.rank_table.counts(key.setting, rows)
-        for result, rows in zip(comparison.results, comparison.sample(key).rows)
-    ]
-    return all(np.array_equal(getattr(counts[0], name), getattr(counts[1], name)) for name in RANK_COUNTS)
+    columns = [f"{name}_{key.setting}" for name in COUNTS]
+    of_results = zip(comparison.results, comparison.sample(key).rows)
+    one, other = (result.rank_table.frame[columns].to_numpy()[rows] for result, rows in of_results)
+    return np.array_equal(one, other)
 
 
 def _line(row: Mapping[Any, Any], of_gate: Gate) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.base.checks import check_one_of
+from kgeval.base.checks import check_one_of, names_unknown_arguments
 from kgeval.base.wording import difference_decimals, estimate, p_equals
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.stats.corrections import holm, holm_levels
@@ -78,6 +78,53 @@ def pairs_of(
         second = list(names).index(check_one_of("baseline", baseline, names, MetricError))
         pairs = [(first, second) for first in range(len(names)) if first != second]
     return [(i, j) for i, j in pairs if not models or models[i] is None or models[i] != models[j]] or pairs
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of every comparison of models; see the parameters of `compare` and of `benchmark`."""
+
+    confidence: float
+    cluster: Any
+    baseline: str | None
+
+    @property
+    def alpha(self) -> float:
+        """The probability of one or more false decisions that is allowed: 1 - confidence."""
+        return alpha_of(self.confidence)
+
+
+class Compared:
+    """Base of comparisons of models: differences, and the level at which tests decide them."""
+
+    differences: pd.DataFrame
+    terms: Settings
+
+    @property
+    def alpha(self) -> float:
+        """1 - confidence: a difference is decided if its ``p_corrected`` is at most `alpha`."""
+        return self.terms.alpha
+
+    @names_unknown_arguments()
+    def significant(self, alpha: float | None = None) -> pd.DataFrame:
+        """Return the rows of `differences` that are decided.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            Only `alpha` of the comparison: intervals and decisions belong to it.
+
+        Raises
+        ------
+        MetricError
+            If `alpha` is another one.
+        """
+        if alpha not in (None, self.alpha):
+            raise MetricError(
+                f"the differences were decided at {self.alpha:g}, the level of the comparison; got alpha={alpha}. For "
+                "another level, call compare(..., confidence=1 - alpha)"
+            )
+        return self.differences[(self.differences["better"] != "").to_numpy()].reset_index(drop=True)
 
 
 @dataclass(frozen=True)

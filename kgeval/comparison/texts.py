@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted, grouped, listed
@@ -51,11 +51,12 @@ def protocol_comment(results: Mapping[str, EvaluationResult], ties: str) -> str:
     str
         Each line starts with ``% protocol: ``.
     """
-    lines: dict[str, list[str]] = {}
-    for name, result in results.items():
+
+    def words(result: EvaluationResult) -> str:
         described = protocol_words(result).replace("; protocol", f", {ties} ties; protocol", 1)
-        said = f"{result.facts['dataset']}, {'+'.join(result.protocol.splits)}; {described}"
-        lines.setdefault(said, []).append(name)
+        return f"{result.facts['dataset']}, {'+'.join(result.protocol.splits)}; {described}"
+
+    lines = grouped((words(result), name) for name, result in results.items())
     return "\n".join(
         printable(f"% protocol: {said}" if len(lines) == 1 else f"% protocol: {', '.join(names)}: {said}")
         for said, names in lines.items()
@@ -164,16 +165,15 @@ def _models(names: Sequence[str], n_models: int) -> str:
     return f"all {n_models:,} models" if len(names) == n_models else listed(names, MAX_NAMED)
 
 
-def _test_lines(comparison: Comparison) -> list[str]:
-    """Return the lines that say how the differences were tested."""
+def _test_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield the lines that say how the differences were tested."""
     terms, table = comparison.terms, comparison.differences
     n_tested, n_pairs = int(table["p_corrected"].notna().sum()), len(table) // max(1, len(comparison.keys))
     units = {"triple": "a triple", "query": "a query", "entity": "an entity", "array": "a cluster"}
     tested = table[table["p"].notna()]
     by_t = [display_of(label).heading for label in dict.fromkeys(tested.loc[tested["test"] == "t", "metric"])]
-    lines = []
     if (tested["test"] == "swaps").any() or not len(tested):
-        lines.append(
+        yield (
             "tested: p is how often random swaps of ranks between the two models give a difference at least as "
             f"large, in either direction (an equally large one counts half if {MIN_MID_P} or more clusters differ)"
             f"; all ranks of {units[terms.cluster_name]} are swapped together "
@@ -181,15 +181,14 @@ def _test_lines(comparison: Comparison) -> list[str]:
             f"fewer clusters differ)"
         )
     if by_t:
-        lines.append(
+        yield (
             f"tested: {listed(by_t)}: clusters overlap, so p is that of Student's t test (difference divided by "
             "its standard error)"
         )
     ranks = [display_of(label).heading for label, key in comparison.keys.items() if not key.higher_is_better]
     if ranks and (tested["test"] == "swaps").any():
-        lines.append(exchangeable_words(ranks))
-    sizes = f"pairs of models: {n_pairs:,}, metrics: {len(comparison.keys):,}"
-    return [*lines, holm_words(n_tested, sizes, comparison.alpha)]
+        yield exchangeable_words(ranks)
+    yield holm_words(n_tested, f"pairs of models: {n_pairs:,}, metrics: {len(comparison.keys):,}", comparison.alpha)
 
 
 def exchangeable_words(headings: Sequence[str]) -> str:

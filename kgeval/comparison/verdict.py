@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -34,12 +34,28 @@ if TYPE_CHECKING:  # these modules import this one
 PLACES = ("relation", "pattern", "cardinality")  # the columns whose groups a verdict on one model compares
 REVERSALS = ("pattern", "cardinality", "relation")  # columns in which the other model may lead in some groups
 MIN_GROUP, MIN_SHARE = 10, 0.01  # a group is named if it has at least 10 ranks and at least 1% of the ranks
+_is_close = partial(math.isclose, rel_tol=STATISTIC_ROUNDING)  # whether two values differ by rounding errors alone
 TIE_POLICIES = ("optimistic", "realistic", "pessimistic")
 MAX_LABEL, MAX_REASON, MAX_NAMED = 60, 400, 3
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Clauses:
+    """One sentence; its `parts` are its clauses."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The clauses in one sentence."""
+        return "; ".join(self.parts)
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True)
+class Verdict(Clauses):
     """The verdict on one metric, in one sentence.
 
     Parameters
@@ -58,15 +74,9 @@ class Verdict:
         The text of the metric's key.
     """
 
-    parts: tuple[str, ...]
     outcome: str
     leaders: tuple[str, ...]
     metric: str
-
-    @property
-    def sentence(self) -> str:
-        """The clauses in one sentence."""
-        return "; ".join(self.parts)
 
 
 def verdict_of(
@@ -146,10 +156,9 @@ class Sentence:
 
     Parameters
     ----------
-    heading : str
-        The name of the metric.
-    decimals : int
-        The decimals of its values; a sentence has more if a decided difference would read as 0.
+    metric : str
+        The text of the metric's key. A sentence has more decimals than the metric if a decided difference would read
+        as 0.
     higher_is_better : bool
     values : mapping
         The value of each model; finite.
@@ -158,8 +167,7 @@ class Sentence:
     alpha : float
     """
 
-    heading: str
-    decimals: int
+    metric: str
     higher_is_better: bool
     values: Mapping[str, float]
     rows: pd.DataFrame
@@ -176,6 +184,11 @@ class Sentence:
         return leaders_among(self.rows, self.values, self.higher_is_better)
 
     @cached_property
+    def decimals(self) -> int:
+        """The decimals of the values."""
+        return display_of(self.metric.removeprefix("macro.")).decimals
+
+    @cached_property
     def digits(self) -> int:
         """The decimals of the differences, as in tables."""
         return row_decimals(self.rows, self.decimals)
@@ -188,11 +201,11 @@ class Sentence:
     @property
     def title(self) -> str:
         """The heading, with the direction if lower values are better."""
-        return self.heading + ("" if self.higher_is_better else " (lower is better)")
+        return heading_of(self.metric) + ("" if self.higher_is_better else " (lower is better)")
 
     def row(self, second: str) -> dict[str, Any]:
         """Return the row of the best model against another one."""
-        return row_of(self.rows, self.rows["metric"].iloc[0], self.ranked[0], second)
+        return row_of(self.rows, self.metric, self.ranked[0], second)
 
     def value(self, name: str) -> str:
         """Return the value of a model."""
@@ -208,11 +221,12 @@ class Sentence:
         """Return the difference to a model with its interval and its corrected p-value."""
         return difference_words(self.row(second), self.digits, self.alpha)
 
-    def against(self) -> str:
+    def against(self, is_named: bool = True) -> str:
         """Return the numbers of the only leader and of the best of the others."""
         best, second = self.ranked[0], self.beaten[0]
         others = ", the best of the others" if len(self.beaten) > 1 else ""
-        values = f"{self.value(best)} against {self.value(second)} of {shown_name(second)}{others}"
+        whose = f" of {shown_name(second)}{others}" if is_named else ""
+        values = f"{self.value(best)} against {self.value(second)}{whose}"
         return f"{self.title} {values}, {self.difference(second)}"
 
     def tied(self, limit: int | None = None) -> str:
@@ -224,11 +238,9 @@ class Sentence:
     def clauses(self) -> list[str]:
         """Return who beats whom, or that nothing is decided, and whom the leaders beat nevertheless."""
         best, second, beaten = shown_name(self.ranked[0]), self.ranked[1], self.beaten
-        if len(self.leaders) == 1 and len(beaten) > 1:
-            return [f"{best} beats the other {len(beaten)} models: {self.against()}"]
         if len(self.leaders) == 1:
-            values = f"{self.value(self.ranked[0])} against {self.value(second)}"
-            return [f"{best} beats {shown_name(second)}: {self.title} {values}, {self.difference(second)}"]
+            whom = f"the other {len(beaten)} models" if len(beaten) > 1 else shown_name(second)
+            return [f"{best} beats {whom}: {self.against(len(beaten) > 1)}"]
         if len(self.ranked) == 2:
             values = f"{self.named(self.ranked[0])} against {self.named(second)}"
             return [f"Undecided: {self.title} {values}, difference {self.difference(second)}{self.detectable(second)}"]
@@ -290,15 +302,14 @@ def _places(result: EvaluationResult, key: Key, decimals: int) -> list[str]:
     found: list[tuple[float, str]] = []
     columns = [column for column in PLACES if column == "relation" or column in result.columns.columns]
     for column in columns:
-        groups = [(label, rows) for (label,), rows in rank_groups(result, [column], rows_of_key)]
-        large = [(label, rows) for label, rows in groups if len(rows) >= minimum]
-        for label, rows in large if len(groups) > 1 else []:
-            value = result.rank_table.value(key, rows).value
+        groups = rank_groups(result, [column], rows_of_key)
+        for (label,), rows in groups if len(groups) > 1 else []:
+            value = result.rank_table.value(key, rows).value if len(rows) >= minimum else math.nan
             found += [(value, _place(column, label))] if math.isfinite(value) else []
     if len({value for value, _ in found}) < 2:
         return []
-    ends = [max(found, key=lambda place: place[0]), min(found, key=lambda place: place[0])]
-    best, worst = ends if key.higher_is_better else ends[::-1]
+    ends = (max, min) if key.higher_is_better else (min, max)
+    best, worst = (end(found, key=lambda place: place[0]) for end in ends)
     kinds = {"relation": "relations", "pattern": "patterns", "cardinality": "cardinalities"}
     return [
         f"best on {best[1]} ({written(best[0], decimals)}), worst on {worst[1]} "
@@ -341,93 +352,81 @@ def leaders_of(comparison: Comparison, label: str) -> tuple[str, ...]:
 
 def _sentence(comparison: Comparison, label: str) -> Sentence:
     """Return the sentence about the model with the best value and its rivals: all others but runs of the same model."""
-    key, display = comparison.keys[label], display_of(label)
+    higher = bool(comparison.keys[label].higher_is_better)
     values = dict(zip(comparison.names, comparison.values[label].tolist()))
-    best = best_first(values, key.higher_is_better)[0]
+    best = best_first(values, higher)[0]
     rivals = {name: values[name] for name in values if name in (best, *comparison.rivals(best))}
     rows = comparison.differences[comparison.differences["metric"] == label]
-    return Sentence(display.heading, display.decimals, bool(key.higher_is_better), rivals, rows, comparison.alpha)
+    return Sentence(label, higher, rivals, rows, comparison.alpha)
 
 
 def _of_several(comparison: Comparison, label: str) -> Verdict:
     """Return the verdict on the models of a comparison."""
-    key = comparison.keys[label]
     reason = _why_none(comparison, label)
     if reason:
-        return _no_verdict(key, reason)
+        return _no_verdict(comparison.keys[label], reason)
     sentence = _sentence(comparison, label)
     is_decided = len(sentence.leaders) == 1
     parts = sentence.clauses()
     if is_decided:
-        parts += _relations(comparison, label, sentence)
-    parts += [*_ties(comparison, label, sentence), *_chance(comparison, label, sentence)]
+        parts += _relations(comparison, sentence)
+    parts += [*_ties(comparison, sentence), *_chance(comparison, sentence)]
     parts += trained_words(sentence.rows, comparison.models)
     return Verdict(tuple(parts), "better" if is_decided else "undecided", sentence.leaders, label)
 
 
-def _relations(comparison: Comparison, label: str, sentence: Sentence) -> list[str]:
-    """Return the part that says on how many relations the better model leads, and where it loses."""
+def _relations(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
+    """Yield the part that says on how many relations the better model leads, and where it loses."""
     best, other = sentence.ranked[:2]
     groups = {}
     for column in REVERSALS:
         if column == "relation" or any(column in result.columns for result in comparison.results):
             try:
-                groups[column] = comparison.by(column, label, best, other)
+                groups[column] = comparison.by(column, sentence.metric, best, other)
             except MetricError:  # the metric has no contributions, or the results have different values
                 continue
-    if "relation" not in groups:
-        return []
-    frame = groups["relation"].dropna(subset=["difference"])
+    frame = groups.get("relation", pd.DataFrame(columns=["difference"])).dropna(subset=["difference"])
     if len(frame) < 2:
-        return []
+        return
     gaps = frame["difference"] * (1.0 if sentence.higher_is_better else -1.0)
     sizes = frame[["value_first", "value_second"]].abs().max(axis=1)
     n_led, n_trailed = int((gaps > STATISTIC_ROUNDING * sizes).sum()), int((gaps < -STATISTIC_ROUNDING * sizes).sum())
     against = "" if len(sentence.values) == 2 else f" against {shown_name(other)}"
     trailed = f" and trails on {n_trailed:,}" if n_led + n_trailed < len(frame) and n_trailed else ""
     text = f"it leads on {n_led:,}{trailed} of {len(frame):,} relations{against}"
-    for column in REVERSALS:
-        lost = groups[column].query("reversed").index.tolist() if column in groups else []
-        if lost:
-            return [f"{text} and loses on {_lost(column, lost)}"]
-    return [text]
+    lost = {column: frame.query("reversed").index.tolist() for column, frame in groups.items()}
+    loses = [f" and loses on {_lost(column, labels)}" for column, labels in lost.items() if labels]
+    yield text + "".join(loses[:1])
 
 
-def _ties(comparison: Comparison, label: str, sentence: Sentence) -> list[str]:
-    """Return a part for each other tie policy under which another model is better than the best one, or as good."""
+def _ties(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
+    """Yield a part for each other tie policy under which another model is better than the best one, or as good."""
     results, best = zip(comparison.names, comparison.results), sentence.ranked[0]
-    by_ties = {name: _by_ties(result, comparison.keys[label]) for name, result in results}
-    parts = []
+    by_ties = {name: _by_ties(result, comparison.keys[sentence.metric]) for name, result in results}
     for ties in by_ties[best]:
         values = {name: of_model[ties] for name, of_model in by_ties.items() if ties in of_model}
         leader = best_first(values, sentence.higher_is_better)[0]
         if not _is_close(values[leader], values[best]):
             places = enough_decimals([values[leader] - values[best]], sentence.decimals)
             numbers = f"{written(values[leader], places)} against {written(values[best], places)}"
-            parts.append(f"with {ties} ties {shown_name(leader)} leads: {numbers}")
+            yield f"with {ties} ties {shown_name(leader)} leads: {numbers}"
             continue
         equal = [name for name in sentence.ranked[1:] if name in values and _is_close(values[name], values[best])]
         reached = [shown_name(name) for name in equal if not _is_close(sentence.values[name], sentence.values[best])]
         if reached:
             verb = "equals" if len(reached) == 1 else "equal"
-            parts.append(f"with {ties} ties {listed(reached)} {verb} {shown_name(best)}")
-    return parts
+            yield f"with {ties} ties {listed(reached)} {verb} {shown_name(best)}"
 
 
-def _chance(comparison: Comparison, label: str, sentence: Sentence) -> list[str]:
-    """Return the part that says that even the best model is not clearly better than chance."""
-    best, key = sentence.ranked[0], comparison.keys[label]
-    chance = comparison.results[comparison.names.index(best)].rank_table.value(key, at_chance=True).value
+def _chance(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
+    """Yield the part that says that even the best model is not clearly better than chance."""
+    best, label = sentence.ranked[0], sentence.metric
+    ranks = comparison.results[comparison.names.index(best)].rank_table
+    chance = ranks.value(comparison.keys[label], at_chance=True).value
     row: dict[Any, Any] = comparison.values.loc[best].to_dict()
-    low, high = (float(row.get(f"{label} {end}", math.nan)) for end in ("low", "high"))
-    if not is_like_chance((float(row[label]), low, high), chance, key.higher_is_better):
-        return []
-    return [f"{shown_name(best)} is not clearly better than chance ({written(chance, sentence.decimals)})"]
-
-
-def _is_close(one: float, other: float) -> bool:
-    """Return whether two values differ by no more than rounding errors."""
-    return abs(one - other) <= STATISTIC_ROUNDING * max(abs(one), abs(other))
+    value, low, high = (float(row[name]) for name in (label, f"{label} low", f"{label} high"))
+    if is_like_chance((value, low, high), chance, sentence.higher_is_better):
+        yield f"{shown_name(best)} is not clearly better than chance ({written(chance, sentence.decimals)})"
 
 
 def is_like_chance(interval: tuple[float, float, float], chance: float, higher_is_better: bool) -> bool:

@@ -14,6 +14,7 @@ from kgeval.display.table import Cell, Table
 from kgeval.errors import DataError
 from kgeval.metrics.metric_frames import REASON
 
+BETTER = "better"  # the column of a table of differences that names a model, if the difference is decided
 Fields = Mapping[str, Sequence[Any]]  # the name of each column, with its values as plain Python values
 ENDS = ("", " low", " high")  # the names of a value and of the ends of its interval start with that of the column
 
@@ -119,7 +120,8 @@ def csv_text(fields: Fields, *, spreadsheet: bool = False, line_end: str = "\n")
         is_quoted = re.search('[,"\r\n]', text) or (isinstance(value, str) and not text)
         return '"' + text.replace('"', '""') + '"' if is_quoted else text
 
-    return "".join(",".join(map(cell, row)) + line_end for row in (list(fields), *zip(*fields.values())))
+    gaps = {BETTER: [name or None for name in fields[BETTER]]} if BETTER in fields else {}  # not an empty label
+    return "".join(",".join(map(cell, row)) + line_end for row in (list(fields), *zip(*{**fields, **gaps}.values())))
 
 
 def json_records(fields: Fields) -> list[dict[str, Any]]:

@@ -181,8 +181,9 @@ def _differences(benchmark: Benchmark, places: Mapping[str, int]) -> page.Sectio
     rows = [row for row in rows if row["decision"] != NO_RUN]
     at, heading = benchmark.datasets.index, heading_of(benchmark.metric)
     rows.sort(key=lambda row: (at(row["dataset"]), places[row["first"]], places[row["second"]]))
+    n_tests = int(frame["p"].notna().sum())
     text = (
-        f"p (Holm) is corrected for {counted(benchmark.verdict.n_tests, 'test')}, all differences of all datasets; a "
+        f"p (Holm) is corrected for {counted(n_tests, 'test')}, all differences of all datasets; a "
         f"difference is decided where it is at most {alpha:g}, and exactly there its interval excludes 0. Other "
         "metrics are not tested."
     )

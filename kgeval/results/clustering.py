@@ -70,9 +70,8 @@ class RowClusters:
         """
         if isinstance(cluster, str):
             check_one_of("cluster", cluster, CLUSTERS, MetricError)
-        if isinstance(cluster, str) and cluster == "entity":
-            return cls(cluster, (frame["s"].to_numpy(), frame["o"].to_numpy()), frame)
-        if isinstance(cluster, str):
+            if cluster == "entity":
+                return cls(cluster, (frame["s"].to_numpy(), frame["o"].to_numpy()), frame)
             columns = query_columns(frame) if cluster == "query" else tuple(triples_of(frame).T)
             return cls(cluster, (row_numbers(*columns),), frame)
         numbers = given_labels(frame, cluster, CLUSTERS, "rank")

@@ -98,11 +98,9 @@ def join_columns(
     # The index len(frame) does not exist in `frame`, so `reindex` returns a row of missing values for it.
     joined = pd.DataFrame(plain).reindex(np.where(matches < 0, len(frame), matches)).reset_index(drop=True)
     n_missing, n_unused = int((matches < 0).sum()), len(frame) - len(np.unique(matches[matches >= 0]))
-    unmatched = []
-    if n_missing:
-        unmatched.append(f"{n_missing:,} of {len(table):,} ranks have no matching row (shown as missing)")
-    if n_unused:
-        unmatched.append(f"{n_unused:,} of {len(frame):,} rows match no rank")
+    missing = f"{n_missing:,} of {len(table):,} ranks have no matching row (shown as missing)"
+    unused = f"{n_unused:,} of {len(frame):,} rows match no rank"
+    unmatched = [text for n, text in ((n_missing, missing), (n_unused, unused)) if n]
     notes = [f"columns {', '.join(values)}: {', '.join(unmatched)}"] if unmatched else []
     if n_missing:
         warn_user(notes[0])
@@ -136,11 +134,10 @@ def dataset_columns(
         One note for each column that has another name than in the dataset.
     """
     names = dict.fromkeys(str(name) for split in splits for name in dataset.columns.get(split, ()))
-    dates = [name for name in names if name == dataset.time_column and dataset.column_values(name).kind == DATE]
     columns: dict[str, Any] = {}
     notes = []
     for name in names:
-        if name in dates:
+        if name == dataset.time_column and dataset.column_values(name).kind == DATE:
             found = dataset.column_values(name)
             codes = np.concatenate([found.codes[split] for split in splits])
             columns[name] = pd.Series(pd.Categorical.from_codes(codes[rows], pd.Index(found.texts(), dtype=object)))
@@ -491,17 +488,14 @@ def same_columns(one: pd.DataFrame, other: pd.DataFrame) -> bool:
     one, other : pandas.DataFrame
         Values are compared as texts; a missing value equals ``"missing"``.
     """
-    if list(one.columns) != list(other.columns) or len(one) != len(other):
-        return False
-    for name in one.columns:
-        # The text of each row, shape (rows,). A missing value has code -1 and gets the last text, "missing".
-        first_texts, second_texts = (
-            np.array([*texts, "missing"], dtype=object)[codes]
-            for texts, codes in (text_codes(one[name].array), text_codes(other[name].array))
-        )
-        if not np.array_equal(first_texts, second_texts):
-            return False
-    return True
+    return _texts(one).equals(_texts(other))
+
+
+def _texts(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the text of each value; ``"missing"`` if it is missing."""
+    codes = {name: text_codes(frame[name].array) for name in frame.columns}
+    texts = {name: np.array([*found, "missing"], dtype=object)[rows] for name, (found, rows) in codes.items()}
+    return pd.DataFrame(texts, index=pd.RangeIndex(len(frame)), columns=frame.columns)
 
 
 def text_codes(values: Any) -> tuple[list[str], Ids]:
@@ -539,12 +533,9 @@ def text_codes(values: Any) -> tuple[list[str], Ids]:
         new_codes = np.empty(len(order) + 1, dtype=np.int64)
         new_codes[order], new_codes[-1] = np.arange(len(order)), -1
         codes, categories = new_codes[codes], [categories[i] for i in order]
-    texts = [str(category) for category in categories]
-    # distinct_texts: text -> its index. text_indices: for each category the index of its text, with -1 at the end, so
-    # that code -1 (a missing value) stays -1.
-    distinct_texts = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    text_indices = np.array([*(distinct_texts[text] for text in texts), -1], dtype=np.int64)
-    return list(distinct_texts), text_indices[codes]
+    # indices (categories,): the index of the text of each category; code -1 (a missing value) stays -1.
+    indices, texts = pd.factorize(np.array([str(category) for category in categories], dtype=object))
+    return texts.tolist(), np.append(indices, -1)[codes]
 
 
 def _sort_key(value: Any) -> tuple[bool, Any]:

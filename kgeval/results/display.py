@@ -14,19 +14,22 @@ import pandas as pd
 
 from kgeval.base.checks import Ids
 from kgeval.base.terminal import Screen
-from kgeval.base.wording import decimals_for
+from kgeval.base.wording import decimals_for, printable
 from kgeval.data.sides import RELATION
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.display import html
 from kgeval.display.html_tables import bar_table, html_table
-from kgeval.display.media import frame_panel, frame_text, numbers_first
+from kgeval.display.media import format_frame, frame_panel, frame_text, numbers_first
 from kgeval.display.table import Table
 from kgeval.features.columns import FEATURES
+from kgeval.metrics import MetricValue
+from kgeval.metrics.base import Metric
 from kgeval.metrics.grammar import display_of
 from kgeval.metrics.metric_frames import Group
 from kgeval.results.columns import group_labels, join_columns
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE, RankTable
+from kgeval.stats.moments import Interval
 
 MAX_TIES = 0.01  # if a larger share of the ranks ties, the values with pessimistic and with optimistic ties are shown
 
@@ -44,16 +47,13 @@ class Result(ABC):
     dropped: dict[str, int]
     notes: tuple[str, ...]
     columns: pd.DataFrame
+    _first: tuple[str, ...]  # the metrics that a panel shows first
     _about = ""  # what the title of a panel says behind the dataset
     _further = "Protocol and notes"  # the title of the lines in a panel
 
     @abstractmethod
     def _parts(self) -> dict[str, Any]:
-        """Return the constructor's arguments that `save` writes to the file, name -> value."""
-
-    @abstractmethod
-    def _in_memory(self) -> dict[str, Any]:
-        """Return the constructor's arguments that no file holds, name -> value."""
+        """Return the constructor's arguments, name -> value; no file holds the last of them."""
 
     @abstractmethod
     def _taken(self) -> set[str]:
@@ -64,16 +64,42 @@ class Result(ABC):
         """Return the values of the column `name`, one per row, for grouping the rows."""
 
     @abstractmethod
-    def _bars(self) -> Table:
-        """Return the values that a panel shows first."""
+    def value(self, key: str | Metric) -> MetricValue:
+        """Return the value of a metric."""
+
+    def __getitem__(self, key: str | Metric) -> float:
+        """Return the value of the metric `key` as a number; see `value`."""
+        return self.value(key).value
+
+    @abstractmethod
+    def interval(self, key: str | Metric) -> Interval:
+        """Return the interval of a metric."""
 
     @abstractmethod
     def _lines(self) -> list[str]:
         """Return the lines about dataset, protocol and notes."""
 
+    def _bars(self) -> Table:
+        """Return the values that a panel shows first, with intervals, and with what `_beside` adds."""
+        values = [self.value(metric) for metric in self._first]
+        intervals = [self.interval(metric) for metric in self._first]
+        displays = [display_of(metric) for metric in self._first]
+        return bar_table(
+            [one.heading for one in displays],
+            [(value.value, found.low, found.high) for value, found in zip(values, intervals)],
+            [decimals_for([value.value], one.decimals) for value, one in zip(values, displays)],
+            CONFIDENCE,
+            notes=[value.reason or found.remark for value, found in zip(values, intervals)],
+            **self._beside(),
+        )
+
+    def _beside(self) -> dict[str, Any]:
+        """Return further columns of `bar_table`."""
+        return {}
+
     def __replace__(self: Kind, **changes: Any) -> Kind:
         """Return a copy of the result; `changes` contains new values for arguments of the constructor."""
-        return type(self)(**(self._parts() | self._in_memory() | changes))
+        return type(self)(**(self._parts() | changes))
 
     def with_columns(self: Kind, columns: pd.DataFrame | Mapping[str, Any]) -> Kind:
         """Return a new result with additional columns to break down by.
@@ -132,6 +158,18 @@ class Result(ABC):
     def summary(self) -> pd.DataFrame:
         """Return a table of metrics."""
 
+    def to_latex(self) -> str:
+        """Return `summary` as a table for a paper, under lines of comment about the run; needs the package booktabs."""
+        return format_frame(self.summary(), "latex", comment="\n".join(f"% {printable(one)}" for one in self._lines()))
+
+    def to_markdown(self) -> str:
+        """Return `summary` as a table in Markdown."""
+        return format_frame(self.summary(), "markdown")
+
+    def to_csv(self) -> str:
+        """Return `summary` as CSV text, with all digits."""
+        return format_frame(self.summary(), "csv")
+
     def __repr__(self) -> str:
         return numbers_first(
             [frame_text([], self.summary())], self._lines(), replace(Screen.of(sys.stdout), has_styles=False)
@@ -170,34 +208,3 @@ def tie_ends(ranks: RankTable, metric: str) -> tuple[float, float] | None:
         return None
     pessimistic, optimistic = (ranks.value(replace(key, ties=ties)).value for ties in ("pessimistic", "optimistic"))
     return (pessimistic, optimistic) if math.isfinite(pessimistic) and math.isfinite(optimistic) else None
-
-
-def metric_bars(ranks: RankTable, metrics: Sequence[str]) -> Table:
-    """Return the values of metrics for a panel, with intervals, chance levels, and ranges over tie policies.
-
-    Parameters
-    ----------
-    ranks : RankTable
-    metrics : sequence of str
-        Keys, as in `EvaluationResult.value`.
-
-    Returns
-    -------
-    Table
-        Each row has the value of a metric, its chance level, and the interval that `EvaluationResult.interval` returns
-        by default. If more than 1% of the ranks tie, it also has the values with pessimistic and with optimistic ties.
-    """
-    clusters = ranks.row_clusters("triple")
-    keys = [Key.parse(metric) for metric in metrics]
-    values = [ranks.value(key) for key in keys]
-    intervals = [ranks.interval(key, confidence=CONFIDENCE, clusters=clusters) for key in keys]
-    displays = [display_of(metric) for metric in metrics]
-    return bar_table(
-        [one.heading for one in displays],
-        [(value.value, found.low, found.high) for value, found in zip(values, intervals)],
-        [decimals_for([value.value], one.decimals) for value, one in zip(values, displays)],
-        CONFIDENCE,
-        chance=[ranks.value(key, at_chance=True).value for key in keys],
-        ends=[tie_ends(ranks, metric) for metric in metrics],
-        notes=[value.reason or found.remark for value, found in zip(values, intervals)],
-    )

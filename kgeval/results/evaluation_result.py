@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,11 @@ import pandas as pd
 from kgeval.audit.data_audit import brief_audit
 from kgeval.base.checks import (
     Ids,
-    answers_old_names,
     check_one_of,
     counted,
     listed,
     names_unknown_arguments,
+    with_old_names,
 )
 from kgeval.base.wording import between, percent
 from kgeval.data.column_names import given_values, meant_column
@@ -36,7 +36,6 @@ from kgeval.data.qualifiers import QUALIFIERS
 from kgeval.data.row_keys import group_rows
 from kgeval.data.sides import ALL_SIDES, RELATION, check_side, entity_sides
 from kgeval.data.vocabulary import Vocabulary, triple_ids
-from kgeval.display.table import Table
 from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.features.columns import FEATURES, OVER_SPLITS, features_at_hand, features_of
 from kgeval.metrics import MetricValue, RankMetric
@@ -69,14 +68,21 @@ from kgeval.results.columns import (
     same_columns,
     says_splits,
 )
-from kgeval.results.display import Result, metric_bars
-from kgeval.results.explanations import Source, explain_kept, explain_row, extreme_rows, nearest_rivals, no_rivals
+from kgeval.results.display import Result, tie_ends
+from kgeval.results.explanations import (
+    Source,
+    explain_kept,
+    explain_row,
+    extreme_rows,
+    nearest_rivals,
+    no_rivals,
+    steps_of_row,
+)
 from kgeval.results.files import READERS, pack_ranks, unpack_ranks, write_result
 from kgeval.results.keys import SIDE_WORDS, Key
 from kgeval.results.lists import no_lists, query_columns, query_lists, triples_of
 from kgeval.results.rank_table import CONFIDENCE, KEY_HINTS, NO_BOOTSTRAP, RankTable
 from kgeval.results.run_names import MODEL, SEED, run_facts, run_name
-from kgeval.results.steps import steps_of_row
 from kgeval.results.times import is_time, split_period, time_bins
 from kgeval.stats.intervals import check_confidence, robust_interval
 from kgeval.stats.moments import FEW_CLUSTERS, Interval
@@ -89,6 +95,16 @@ RANK_COLUMNS = tuple(f"rank_{setting}" for setting in SETTINGS)  # of `Evaluatio
 RESERVED = (*RANK_COLUMNS, "n", "share", N_EFFECTIVE, REASON, *BOUNDED_COLUMNS)
 
 
+@with_old_names(
+    {
+        "metrics": "result.summary()",
+        "mrr": 'result["mrr"]',
+        "plot": "kgeval.report.plots.hits_curve(result)",
+        "worst": 'result.ranks(labels=True).nlargest(10, "rank_filtered")',
+    },
+    about="facts",
+    labelled="ranks(labels=True)",
+)
 class EvaluationResult(Result):
     """The ranks of one scorer on one dataset, with its protocol and notes; computes metrics on demand.
 
@@ -181,6 +197,8 @@ class EvaluationResult(Result):
         self._rivals, self._audit, self._source = rivals, audit, source
         self._check_counts()
 
+    _first = BRIEF_METRICS
+
     def _check_counts(self) -> None:
         """Raise a DataError if the numbers of rows, or the counts of rivals, contradict each other."""
         n_read, n = self.facts["n_read"], len(self.rank_table)
@@ -210,13 +228,11 @@ class EvaluationResult(Result):
     def __copy__(self) -> EvaluationResult:
         return self.__replace__()
 
-    def _in_memory(self) -> dict[str, Any]:
-        return {"source": self._source}
-
     def _parts(self) -> dict[str, Any]:
         names = ("protocol", "entities", "relations", "facts", "dropped", "notes", "columns")
         parts = {name: getattr(self, name) for name in names}
-        return {"table": self.rank_table.frame, **parts, "rivals": self._rivals, "audit": self._audit}
+        kept = {"rivals": self._rivals, "audit": self._audit, "source": self._source}
+        return {"table": self.rank_table.frame, **parts, **kept}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EvaluationResult):
@@ -228,22 +244,6 @@ class EvaluationResult(Result):
         return same and same_columns(columns, other_columns)
 
     __hash__ = None  # type: ignore[assignment]
-    if not TYPE_CHECKING:  # mypy would take every attribute for known
-        __getattr__ = answers_old_names(
-            "EvaluationResult",
-            {
-                "metrics": "result.summary()",
-                "mrr": 'result["mrr"]',
-                "plot": "kgeval.report.plots.hits_curve(result)",
-                "to_csv": 'kgeval.report.exports.write_ranks(result, "ranks.csv"), or '
-                'result.summary().to_csv("means.csv")',
-                "to_latex": "kgeval show RUN.kgeval --to latex, on the command line",
-                "to_markdown": "kgeval show RUN.kgeval --to markdown, on the command line",
-                "worst": 'result.ranks(labels=True).nlargest(10, "rank_filtered")',
-            },
-            about="facts",
-            labelled="ranks(labels=True)",
-        )
 
     @cached_property
     def table(self) -> pd.DataFrame:  # type: ignore[override]
@@ -342,13 +342,7 @@ class EvaluationResult(Result):
         return self.rank_table.value(key, at_chance=True)
 
     @names_unknown_arguments(**NO_BOOTSTRAP)
-    def interval(
-        self,
-        key: str | Metric,
-        *,
-        confidence: float = CONFIDENCE,
-        cluster: Any = "triple",
-    ) -> Interval:
+    def interval(self, key: str | Metric, *, confidence: float = CONFIDENCE, cluster: Any = "triple") -> Interval:
         """Return the value of the metric `key` with a confidence interval.
 
         The interval shows how much the value would vary with other triples of this graph, other queries or other
@@ -382,10 +376,7 @@ class EvaluationResult(Result):
         2.5000 [1.0000, 8.8531] (2 effective clusters)
         """
         check_confidence(confidence)
-        parsed = Key.parse(key)
-        rows = self.rank_table.rows_of(parsed.side)
-        clusters = self.rank_table.row_clusters(cluster)
-        return self.rank_table.interval(parsed, rows, confidence=confidence, clusters=clusters)
+        return self.rank_table.interval(key, confidence=confidence, clusters=self.rank_table.row_clusters(cluster))
 
     @names_unknown_arguments(**KEY_HINTS)
     def weighted(
@@ -511,8 +502,7 @@ class EvaluationResult(Result):
             in `summary`. If an entity side was ranked, ranks of the relation side are left out, unless ``"side"`` is
             one of the columns.
         """
-        check_one_of("setting", setting, SETTINGS, MetricError)
-        _check_choices(ties, confidence)
+        _check_choices(ties, confidence, setting)
         parsed, names = parse_all(metrics), group_names(columns)
         groups = {label: (setting, rows) for label, rows in self._groups(names)}
         frame = self.rank_table.metric_frame(groups, names, parsed, ties, confidence, cluster)
@@ -551,8 +541,7 @@ class EvaluationResult(Result):
             The interval of ``macro`` treats the triples as a sample, and the groups as fixed. It needs at least two
             clusters (by default triples) in each group; otherwise ``reason`` says how many groups have only one.
         """
-        check_one_of("setting", setting, SETTINGS, MetricError)
-        _check_choices(ties, confidence)
+        _check_choices(ties, confidence, setting)
         ranked = self.rank_table.rows_of("both")
         parsed, groups = parse_all(metrics), [rows for _, rows in self._groups(group_names(columns), ranked)]
         micro, macro, clusters = {}, {}, self.rank_table.row_clusters(cluster)
@@ -560,10 +549,7 @@ class EvaluationResult(Result):
         for metric in parsed:
             key = Key(metric, setting=setting, ties=ties or "")
             micro[str(metric)] = Cell.of(self.rank_table.interval(key, confidence=level, clusters=clusters))
-            try:
-                macro[str(metric)] = Cell.of(self.rank_table.macro(key, groups, level, clusters))
-            except MetricError as error:
-                macro[str(metric)] = Cell(np.nan, reason=str(error))
+            macro[str(metric)] = Cell.of(self.rank_table.macro(key, groups, level, clusters))
         index = pd.Index(["micro", "macro"], name="average", dtype=object)
         counts = [len(ranked), len(groups)]
         return metric_frame(index, [micro, macro], map(str, parsed), counts, with_intervals=confidence is not None)
@@ -618,11 +604,8 @@ class EvaluationResult(Result):
         _, first, second = query_columns(rows)
         is_relation = (rows["side"] == RELATION).all() and len(rows) > 0  # they are in no list with entity sides
         vocabulary = self.entities if is_relation else self.relations
-        columns = [
-            rows["side"].astype(str).to_numpy(dtype=object),
-            vocabulary.labels.objects(first),
-            self.entities.labels.objects(second),
-        ]
+        labels = vocabulary.labels.objects(first), self.entities.labels.objects(second)
+        columns = [rows["side"].astype(str).to_numpy(dtype=object), *labels]
         names = ["side", *(("subject", "object") if is_relation else ("relation", "given"))]
         return replace(lists, names=pd.MultiIndex.from_arrays(columns, names=names))
 
@@ -746,16 +729,15 @@ class EvaluationResult(Result):
         ScoreError
             If re-scoring gives other counts than the stored counts.
         """
-        if self._source is None and self._rivals is not None:
-            row = self._row(s, p, o, check_side(side, ALL_SIDES), given)
-            return explain_kept(self.rank_table, self._rivals, self.entities, self.relations, row, limit)
-        if self._source is None:
+        if self._source is None and self._rivals is None:
             raise DataError(
                 "this result has no scorer: it was loaded from a file without rivals, pickled or copied, or made "
                 "without a model. Evaluate again, or run kgeval show --explain with --dataset and --model"
             )
         row = self._row(s, p, o, check_side(side, ALL_SIDES), given)
-        return explain_row(self.rank_table, self._source, row, limit)
+        if self._source is not None:
+            return explain_row(self.rank_table, self._source, row, limit)
+        return explain_kept(self.rank_table, kept_rivals(self)[0], self.entities, self.relations, row, limit)
 
     @names_unknown_arguments(sides="side=")
     def steps(
@@ -935,8 +917,7 @@ class EvaluationResult(Result):
         `given` holds values of the row in columns of the dataset.
         """
         ids = triple_ids(self.entities, self.relations, (s, p, o))
-        is_triple = (triples_of(self.table) == ids).all(axis=1)
-        is_match = is_triple & (self.table["side"] == side).to_numpy()
+        is_match = (triples_of(self.table) == ids).all(axis=1) & (self.table["side"] == side).to_numpy()
         for name, value in given_values(given, map(str, self.columns)).items():
             if name not in self.columns:
                 known = ", ".join(map(str, self.columns)) or "none"
@@ -984,8 +965,9 @@ class EvaluationResult(Result):
         """Return the header lines, with cautions about the default metrics."""
         return [*header_lines(self), *(f"note: {caution}" for caution in metric_cautions(self, DEFAULT_METRICS))]
 
-    def _bars(self) -> Table:
-        return metric_bars(self.rank_table, BRIEF_METRICS)
+    def _beside(self) -> dict[str, Any]:
+        chance = [self.chance(metric).value for metric in self._first]
+        return {"chance": chance, "ends": [tie_ends(self.rank_table, metric) for metric in self._first]}
 
 
 def header_lines(result: EvaluationResult, ties: str = "realistic") -> list[str]:
@@ -1055,7 +1037,7 @@ def metric_cautions(
     """
     rivals = result.rank_table.counts("filtered").rivals
     parsed = parse_all(metrics)
-    cautions = _bounded_cautions(result, parsed, ties)
+    cautions = [*_bounded_cautions(result, parsed, ties)]
     if not {"filtered", "rivals"} & set(result.rank_table.unknown):
         cautions += [metric.caution(rivals) for metric in parsed if isinstance(metric, RankMetric)]
     if any(isinstance(metric, QueryLevel) for metric in parsed):
@@ -1071,24 +1053,24 @@ def metric_cautions(
     return list(dict.fromkeys(caution for caution in cautions if caution))
 
 
-def _bounded_cautions(result: EvaluationResult, metrics: Sequence[Metric], ties: str | None) -> list[str]:
-    """Return the cautions about bounded ranks: the number of these ranks, and the bounds of the metrics."""
+def _bounded_cautions(result: EvaluationResult, metrics: Sequence[Metric], ties: str | None) -> Iterator[str]:
+    """Yield the cautions about bounded ranks: the number of these ranks, and the bounds of the metrics."""
     ranks = result.rank_table
     # A side or setting may have bounded ranks while the filtered ranks of both sides have none.
     counts = {setting: int(ranks.is_bounded(setting).sum()) for setting in reversed(SETTINGS)}
     if not any(counts.values()):
-        return []
+        return
     parts = [f"{n:,} of {len(ranks):,} {setting} ranks" for setting, n in counts.items() if n]
     text = f"{' and '.join(parts)} are bounded: only bounds of them are known"
     if ties in EXTREMES:
-        return [f"{text}; {ties} ties put them at their {'best' if ties == 'optimistic' else 'worst'}"]
-    lines = [text]
+        yield f"{text}; {ties} ties put them at their {'best' if ties == 'optimistic' else 'worst'}"
+        return
+    yield text
     for metric in metrics:
         key = Key.parse(metric) if ties is None else Key(Key.parse(metric).metric, ties=ties)
         low, high = ranks.bounds(key)
         if low < high:
-            lines.append(f"{key} lies between {shown_bounds(key, low, high)}")
-    return lines
+            yield f"{key} lies between {shown_bounds(key, low, high)}"
 
 
 def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, cluster: Any = "triple") -> list[str]:
@@ -1216,9 +1198,7 @@ def with_dataset_columns(result: EvaluationResult, dataset: Dataset, rows: Ids) 
     """
     taken = {*FEATURES, *result.table.columns, *result._taken()}
     columns, notes = dataset_columns(dataset, result.protocol.splits, rows, taken)
-    if not len(columns.columns):
-        return result
-    return result.__replace__(columns=pd.concat([result.columns, columns], axis=1), notes=(*result.notes, *notes))
+    return result._with_frame(columns, notes, result.notes)
 
 
 def _keyed(result: EvaluationResult) -> list[str]:
@@ -1315,17 +1295,14 @@ def kept_rivals(result: EvaluationResult) -> tuple[pd.DataFrame, str]:
         return no_rivals(), f"no rivals of the worst and best ranks are kept: {error}"
 
 
-def _check_choices(ties: str | None, confidence: float | None) -> None:
+def _check_choices(ties: str | None, confidence: float | None, setting: str = "filtered") -> None:
     """Raise a MetricError if `ties` or `confidence` has a value that is not allowed; None is always allowed."""
+    check_one_of("setting", setting, SETTINGS, MetricError)
     if ties is not None:
         check_one_of("ties", ties, TIE_POLICIES, MetricError)
     if confidence is not None:
         check_confidence(confidence)
 
 
-def _read_evaluation(arrays: dict[str, Any], header: dict[str, Any], version: int) -> EvaluationResult:
-    """Check the content of a saved file, and make the `EvaluationResult` from it."""
-    return EvaluationResult(**unpack_ranks(arrays, header, version))
-
-
-READERS["result"] = _read_evaluation
+# Checks and returns what `EvaluationResult.save` wrote.
+READERS["result"] = lambda *content: EvaluationResult(**unpack_ranks(*content))

@@ -1,12 +1,13 @@
-"""Explanations of ranks: re-score a query, and list the candidates above the positive or tied with it.
+"""Explanations of ranks: the candidates above the positive or tied with it, and a metric of a query place by place.
 
-`EvaluationResult.explain`, `EvaluationResult.save` and `Evaluator.explain` call this module.
+`EvaluationResult.explain`, `steps` and `save` and `Evaluator.explain` call this module.
 """
 
 from __future__ import annotations
 
 import typing
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -21,13 +22,23 @@ from kgeval.data.queries import query_parts
 from kgeval.data.row_keys import rank_in
 from kgeval.data.sides import side_of
 from kgeval.data.vocabulary import Vocabulary
-from kgeval.errors import DataError, ScoreError
+from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.kernels.best import best_columns
+from kgeval.metrics import MR, MRR, Hits, RankMetric
+from kgeval.metrics.query_level import QueryLevel
+from kgeval.metrics.ranks import ranks_under
+from kgeval.metrics.retrieval import steps
+from kgeval.metrics.retrieval.lists import RankedLists
+from kgeval.metrics.retrieval.stepwise import Steps
+from kgeval.results.bounded import EXTREMES
 from kgeval.results.files import RIVAL_COLUMNS
-from kgeval.results.lists import triples_of
+from kgeval.results.keys import Key
+from kgeval.results.lists import query_columns, query_lists, triples_of
 from kgeval.results.rank_table import RankTable
 from kgeval.scorers.rounding import Rounding
 
+COUNTS = ("n_above", "n_tied", "n_above_counting", "n_tied_counting", "n_candidates")
+RANKS_IN_STEPS = (MR, MRR, Hits)  # the metrics of ranks that have steps
 N_EXAMPLES, N_RIVALS = 10, 5  # a saved result contains 5 rivals for each of the 10 worst and 10 best ranks
 
 
@@ -206,29 +217,20 @@ def explain_kept(
         raise DataError(
             f"this result was loaded from a file, so nothing can score the query again, and the file contains the best "
             f"rivals of {rivals['row'].nunique():,} rows only: those with the worst and the best ranks "
-            "(kgeval.results.kept_rivals(result)). Evaluate again, or run kgeval show --explain with --dataset and "
-            "--model"
+            "(kgeval.results.evaluation_result.kept_rivals(result)). Evaluate again, or run kgeval show --explain with "
+            "--dataset and --model"
         )
     score = stored["score"]
     of_row = of_row.assign(stands=np.where(of_row["score"] > score, "above", "tied"))[of_row["score"] >= score]
     shown = of_row if limit is None else of_row.groupby("stands", sort=False).head(limit)
     asked = side_of(str(stored["side"])).asked
     answer, labels = int(stored["spo"[asked]]), (entities, relations, entities)[asked].labels
-    ids = np.append(shown["entity"].to_numpy(), answer)
-    frame = pd.DataFrame(
-        {
-            "candidate": pd.Series([labels[i] for i in ids], dtype=object),
-            "id": ids,
-            "score": np.append(shown["score"].to_numpy(), score),
-            "stands": [*shown["stands"], "answer"],
-            "known_in": [""] * len(shown) + [str(stored["split"])],
-            "counts": [True] * len(shown) + [False],
-        }
-    )
-    names = {"n_above": "better_raw", "n_tied": "tied_raw", "n_above_counting": "better_filtered"}
-    frame.attrs |= {name: int(stored[column]) for name, column in names.items()}
-    frame.attrs |= {"n_tied_counting": int(stored["tied_filtered"]), "n_candidates": int(stored["rivals_raw"]) + 1}
-    frame.attrs["n_not_kept"] = frame.attrs["n_above"] + frame.attrs["n_tied"] - len(of_row)
+    candidates = np.append(shown["entity"].to_numpy(), answer), np.append(shown["score"].to_numpy(), score)
+    known = [""] * len(shown) + [str(stored["split"])]
+    counts = [int(stored[f"{name}_{setting}"]) for setting in ("raw", "filtered") for name in ("better", "tied")]
+    n_candidates = int(stored["rivals_raw"]) + 1
+    frame = _candidate_frame(labels, *candidates, [*shown["stands"], "answer"], known, [*counts, n_candidates])
+    frame.attrs["n_not_kept"] = counts[0] + counts[1] - len(of_row)
     return frame
 
 
@@ -252,29 +254,26 @@ def _explained_frame(query: _ScoredQuery, dataset: Dataset, protocol: Protocol, 
     stands = np.repeat([*parts], [len(part) for part in parts.values()])
     ids, labels = query.candidates[columns], side_of(query.side).vocabulary(dataset).labels
     known_by_split = _known_answers(dataset, protocol, query)
-    known = np.array(_known_in(known_by_split, ids))
+    splits_of = {split: {*answers.tolist()} for split, answers in known_by_split.items()}
+    known = ["+".join(split for split in splits_of if entity in splits_of[split]) for entity in ids.tolist()]
     # the scores of all known answers that are candidates, without the positive
     all_known = np.unique(np.concatenate([query.candidates[:0], *known_by_split.values()]))
     places, is_candidate = rank_in(query.candidates, all_known)
     places = places[is_candidate]
     known_scores, score = query.scores[places[places != query.answer]], query.scores[query.answer]
-    frame = pd.DataFrame(
-        {
-            "candidate": pd.Series([labels[i] for i in ids], dtype=object),
-            "id": ids,
-            "score": query.scores[columns],
-            "stands": stands,
-            "known_in": known,
-            "counts": (known == "") & (stands != "answer"),
-        }
-    )
-    frame.attrs |= {
-        "n_above": n_above,
-        "n_tied": n_tied,
-        "n_above_counting": n_above - int(np.count_nonzero(known_scores > score)),
-        "n_tied_counting": n_tied - int(np.count_nonzero(known_scores == score)),
-        "n_candidates": len(query.candidates),
-    }
+    n_known = int(np.count_nonzero(known_scores > score)), int(np.count_nonzero(known_scores == score))
+    counts = n_above, n_tied, n_above - n_known[0], n_tied - n_known[1], len(query.candidates)
+    return _candidate_frame(labels, ids, query.scores[columns], stands.tolist(), known, counts)
+
+
+def _candidate_frame(
+    labels: Sequence[str], ids: Ids, scores: Scores, stands: Sequence[str], known: Sequence[str], counts: Sequence[int]
+) -> pd.DataFrame:
+    """Return the table of `explain_triple`: one row per candidate; `counts` are its attributes `COUNTS`."""
+    columns = {"id": ids, "score": scores, "stands": stands, "known_in": known}
+    frame = pd.DataFrame({"candidate": pd.Series([labels[i] for i in ids], dtype=object), **columns})
+    frame["counts"] = (frame["known_in"] == "") & (frame["stands"] != "answer")
+    frame.attrs |= dict(zip(COUNTS, counts))
     return frame
 
 
@@ -448,10 +447,94 @@ def _known_answers(dataset: Dataset, protocol: Protocol, query: _ScoredQuery) ->
     return answers_of
 
 
-def _known_in(known_by_split: dict[str, Ids], entities: Ids) -> list[str]:
-    """Return one text per entity: the splits in which the entity answers the query, joined by ``+``; "" if none."""
-    splits_of: list[list[str]] = [[] for _ in entities]
-    for split, answers in known_by_split.items():
-        for i in np.flatnonzero(np.isin(entities, answers)):
-            splits_of[i].append(split)
-    return ["+".join(names) for names in splits_of]
+def steps_of_row(ranks: RankTable, entities: Vocabulary, relations: Vocabulary, row: int, key: Key) -> Steps:
+    """Explain a metric of one row of a rank table, or of its query; see `EvaluationResult.steps`.
+
+    Parameters
+    ----------
+    ranks : RankTable
+    entities, relations : Vocabulary
+    row : int
+    key : Key
+        The side of the key is "both" or the side of the row.
+
+    Raises
+    ------
+    MetricError
+        If the metric has no value here, or cannot be explained.
+    """
+    triple = triples_of(ranks.frame)[row]
+    side = str(ranks.frame["side"].iloc[row])
+    if key.side not in ("both", side):
+        raise MetricError(f"the key {str(key)!r} is of the {key.side} side, but the query is of the {side} side")
+    rows = np.array([row], dtype=np.int64)
+    if isinstance(key.metric, QueryLevel):
+        parts = np.column_stack(query_columns(ranks.frame))
+        rows = np.flatnonzero((parts == parts[row]).all(axis=1))
+    reason = ranks.lacking(key)
+    if not reason and key.ties not in EXTREMES and ranks.is_bounded(key.setting, rows).any():
+        reason = "a rank of the query is bounded; use optimistic or pessimistic ties"
+    if reason:
+        raise MetricError(reason)
+    s, p, o = entities.labels[triple[0]], relations.labels[triple[1]], entities.labels[triple[2]]
+    if isinstance(key.metric, QueryLevel):
+        asked = side_of(side).asked
+        name = f"({', '.join('?' if place == asked else part for place, part in enumerate((s, p, o)))})"
+        lists, _ = query_lists(ranks.frame.iloc[rows], ranks.protocol, key.setting)
+        labels = (entities, relations, entities)[asked]
+        items = _labels_in_order(ranks.frame.iloc[rows], key.setting, lists, side, labels)
+        found = steps(lists, key.metric.metric, ties=key.ties, items=items)
+    else:
+        name = f"({s}, {p}, {o}), {side} side"
+        found = _rank_steps(key.metric, ranks, row, key)
+    return replace(found, metric=str(key), query=name)
+
+
+def _labels_in_order(
+    frame: pd.DataFrame, setting: str, lists: RankedLists, side: str, vocabulary: Vocabulary
+) -> list[str | None]:
+    """Return one entry for each item of the single list, in ranked order: the label of an answer, or None for a rival.
+
+    `frame` has the rows of the query, and `vocabulary` the labels of its candidates.
+    """
+    distinct = frame.drop_duplicates(["s", "p", "o"])
+    answers = triples_of(distinct)[:, side_of(side).asked]
+    # As in `lists_of_counts`, which sorts the answers from the best rank to the worst.
+    counts = [distinct[f"{name}_{setting}"].to_numpy() for name in ("tied", "better")]
+    ordered = answers[np.lexsort(counts)]
+    labels: list[str | None] = [None] * int(lists.length[0])
+    # (answers,): the number of each answer in its tie group, from 0.
+    groups = np.searchsorted(lists.before, lists.before)
+    for i, answer in enumerate(ordered.tolist()):
+        labels[int(lists.before[i]) + i - int(groups[i])] = vocabulary.labels[answer]
+    return labels
+
+
+def _rank_steps(metric: RankMetric, ranks: RankTable, row: int, key: Key) -> Steps:
+    """Explain a metric of ranks: the possible places of the positive, and the value of the metric at each of them."""
+    if not isinstance(metric, RANKS_IN_STEPS):
+        explained = ", ".join(kind.name for kind in RANKS_IN_STEPS)
+        raise MetricError(f"{metric} of one rank cannot be explained; choose {explained} or a query. metric")
+    counts = ranks.counts(key.setting, np.array([row], dtype=np.int64))
+    value = metric.compute(counts.better, counts.tied, counts.rivals, key.ties)
+    if value.reason:
+        raise MetricError(value.reason)
+    better, tied = int(counts.better[0]), int(counts.tied[0])
+    # Under expected ties, all ranks that the positive can have if ties are broken at random; otherwise its only rank.
+    is_random = key.ties == "expected"
+    places = (
+        np.arange(better + 1, better + tied + 2) if is_random else ranks_under(key.ties, counts.better, counts.tied)
+    )
+    chance = np.full(len(places), 1.0 / len(places))
+    term = chance * metric.value(places)
+    table = pd.DataFrame({"place": places, "chance": chance, "value": metric.value(places), "term": term})
+    table["sum"] = term.cumsum()
+    how = {
+        "optimistic": f"{better} + 1",
+        "pessimistic": f"{better} + {tied} + 1",
+        "realistic": f"{better} + 1" + (f" + {tied} / 2" if tied else ""),
+        "expected": f"{better} + 1" + (f" to {better} + {tied} + 1, all with the same chance" if tied else ""),
+    }[key.ties]
+    rank = f"{how} = {places[0]:g}" if len(places) == 1 else how
+    formula = f"{better} rivals score higher, {tied} the same: rank {rank}; {metric} = sum = {value.value:.4f}"
+    return Steps(str(key), "", key.ties, value.value, table, formula)

@@ -69,8 +69,7 @@ def query_columns(table: pd.DataFrame) -> tuple[Ids, Ids, Ids]:
     three int64 arrays, shape (rows,)
         The side is given as its category code. `query_lists` sorts the queries by these three columns.
     """
-    side, first, second, _ = _by_side(table)
-    return side, first, second
+    return _by_side(table)[:3]
 
 
 def _by_side(table: pd.DataFrame) -> tuple[Ids, Ids, Ids, Ids]:

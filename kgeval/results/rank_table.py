@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.base.checks import GONE, Ids, Reals, answers_old_names, check_largest_weight
+from kgeval.base.checks import GONE, Ids, Reals, check_largest_weight, with_old_names
 from kgeval.data.candidates import LAST
 from kgeval.data.protocol import Protocol
 from kgeval.data.sides import entity_sides
@@ -55,6 +55,7 @@ NO_CHANCE_LAST = (
 )
 
 
+@with_old_names(is_undecided="is_bounded(...)")
 @dataclass(frozen=True, eq=False)
 class RankTable:
     """The table of ranks and its protocol; computes all metrics of an `EvaluationResult`.
@@ -83,12 +84,6 @@ class RankTable:
     frame: pd.DataFrame
     protocol: Protocol
     unknown: Mapping[str, str] = field(default_factory=dict)
-
-    if not TYPE_CHECKING:  # mypy would take every attribute for known
-        __getattr__ = answers_old_names(
-            "RankTable",
-            is_undecided="is_bounded(...)",
-        )
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -152,13 +147,12 @@ class RankTable:
         MetricError
             If the side was not ranked.
         """
-        if side == "both" and entity_sides(self.protocol.sides) == tuple(self.protocol.sides):
-            return np.arange(len(self))
-        if side == "both":
-            return np.flatnonzero(self.frame["side"].isin(entity_sides(self.protocol.sides)).to_numpy())
-        if side not in self.protocol.sides:
+        if side not in ("both", *self.protocol.sides):
             raise MetricError(f"the {side} side was not ranked; this result has {', '.join(self.protocol.sides)}")
-        return np.flatnonzero((self.frame["side"] == side).to_numpy())
+        sides = entity_sides(self.protocol.sides) if side == "both" else (side,)
+        if sides == tuple(self.protocol.sides):
+            return np.arange(len(self))
+        return np.flatnonzero(self.frame["side"].isin(sides).to_numpy())
 
     def counts(self, setting: str, rows: Ids | None = None) -> RankCounts:
         """Return the counts of `rows`, by default of all rows, whatever their side.
@@ -225,13 +219,10 @@ class RankTable:
             As in `value`.
         """
         reason = no_lists(self.protocol, key.setting) if isinstance(key.metric, QueryLevel) else ""
-        if not reason and self.protocol.unseen == "worst" and (at_chance or isinstance(key.metric, AgainstChance)):
+        needs_chance = not reason and (at_chance or isinstance(key.metric, AgainstChance))
+        if needs_chance and self.protocol.unseen == "worst":
             reason = NO_CHANCE
-        if (
-            not reason
-            and self.protocol.candidates.kind == LAST
-            and (at_chance or isinstance(key.metric, AgainstChance))
-        ):
+        elif needs_chance and self.protocol.candidates.kind == LAST:
             is_unscored = np.isnan(self.frame["score"].to_numpy().astype(np.float64)).any()
             reason = NO_CHANCE_LAST if is_unscored else ""
         return reason or unknown_reason(self.unknown, key, at_chance)
@@ -290,7 +281,6 @@ class RankTable:
         *,
         at_chance: bool = False,
         lists: tuple[RankedLists, ...] | None = None,
-        cases: tuple[Any, ...] | None = None,
     ) -> MetricValue:
         """Return the value of the metric `key`; NaN with a reason if it is undefined.
 
@@ -302,8 +292,6 @@ class RankTable:
             If True, return the expected value of the metric for a random ranking.
         lists : tuple of RankedLists, optional
             The `bounded_lists` of `rows`, if the caller has computed them already; only query-level metrics use them.
-        cases : tuple of RankCounts or tuple of RankedLists, optional
-            By default the `cases` of the key.
         """
         key = Key.parse(key)
         rows = self.rows_of(key.side) if rows is None else rows
@@ -315,7 +303,7 @@ class RankTable:
             return metric.chance(self.counts(key.setting, rows).rivals)
         if at_chance and isinstance(metric, QueryLevel):
             return metric.chance_of((self.bounded_lists(key.setting, rows) if lists is None else lists)[0])
-        found: tuple[Any, ...] = self.cases(key, rows, lists) if cases is None else cases
+        found: tuple[Any, ...] = self.cases(key, rows, lists)
         if isinstance(metric, QueryLevel):
             values = [metric.compute_lists(case, key.ties) for case in found]
         else:
@@ -336,8 +324,7 @@ class RankTable:
         rows = self.rows_of(key.side) if rows is None else rows
         if self.lacking(key):
             return np.nan, np.nan
-        ends = self.cases(key, rows, at_bounds=True)
-        values = [self.value(key, rows, cases=(case,)).value for case in ends]
+        values = [_value_of(key, case).value for case in self.cases(key, rows, at_bounds=True)]
         return min(values), max(values)
 
     def moments(
@@ -509,7 +496,7 @@ class RankTable:
             with_intervals=confidence is not None,
         )
 
-    def macro(self, key: Key, groups: Iterable[Ids], confidence: float, clusters: RowClusters) -> Interval:
+    def macro(self, key: Key, groups: Sequence[Ids], confidence: float, clusters: RowClusters) -> Interval:
         """Return the macro average: the unweighted mean of the metric `key` over groups of rows.
 
         The interval treats the rows as a sample, and the groups as fixed.
@@ -517,7 +504,7 @@ class RankTable:
         Parameters
         ----------
         key : Key
-        groups : iterable of int64 arrays
+        groups : sequence of int64 arrays
             The indices of the rows of each group.
         confidence : float
         clusters : RowClusters
@@ -525,22 +512,15 @@ class RankTable:
         Returns
         -------
         Interval
-            If a group has only one cluster, there is no interval, and ``reason`` says so.
-
-        Raises
-        ------
-        MetricError
-            If the metric is undefined in a group, or if it is not a function of means (such as the median).
+            If a group has only one cluster, there is no interval, and ``reason`` says so. Neither is there a value if
+            the metric is undefined in a group, or if it is not a function of means (such as the median).
         """
-        rows_of_groups = list(groups)
         try:
-            parts = [self.moments(key, rows) for rows in rows_of_groups]
-        except MetricError:
-            reason = self._macro_between(key, rows_of_groups)
-            if not reason:
-                raise
-            raise MetricError(reason) from None
-        among = clusters.among(rows_of_groups, isinstance(key.metric, QueryLevel))
+            parts = [self.moments(key, rows) for rows in groups]
+        except MetricError as error:
+            reason = self._macro_between(key, groups) or str(error)
+            return Interval(np.nan, np.nan, np.nan, confidence, "robust", 0, reason=reason)
+        among = clusters.among(groups, isinstance(key.metric, QueryLevel))
         sampled_share = self.sampled_share_of(key, clusters)
         return macro_interval(parts, among, confidence, key.bounds, sampled_share)
 
@@ -564,6 +544,13 @@ def _check_weights(key: Key, weights: Reals) -> None:
     check_largest_weight(float(weights.max()))
     if metric.has_moments and not metric.is_weightable(key.ties):
         raise MetricError(f"{metric} under {key.ties} ties has no weighted form: it depends on the number of ranks")
+
+
+def _value_of(key: Key, case: RankCounts | RankedLists) -> MetricValue:
+    """Return the value of a metric of ranks from counts, or of a query-level metric from lists."""
+    if isinstance(key.metric, QueryLevel):
+        return key.metric.compute_lists(case, key.ties)  # type: ignore[arg-type]
+    return key.metric.compute(case.better, case.tied, case.rivals, key.ties)  # type: ignore[union-attr]
 
 
 def _moments_of(key: Key, case: RankCounts | RankedLists) -> Moments:

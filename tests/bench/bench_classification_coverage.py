@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from kgeval.classification.metric_intervals import metric_interval
+from kgeval.classification.example_clusters import metric_interval
 from kgeval.errors import MetricError
 from kgeval.metrics.pointwise.base import POINTS
 from kgeval.stats.clusters import Clusters

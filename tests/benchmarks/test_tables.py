@@ -390,13 +390,13 @@ def test_many_single_runs_are_counted():
     """By hand: of seven pairs, one is of two single runs, which take the spread too, and one was not tested."""
     rows = [("A", f"M{i}", 3, 1, 0.5) for i in range(6)] + [("M0", "M1", 1, 1, 0.5), ("A", "M9", 3, 1, float("nan"))]
     table = pd.DataFrame(rows, columns=["first", "second", "n_first", "n_second", "p"]).assign(dataset="x", test="t")
-    assert borrowed_spreads(table) == [
+    assert list(borrowed_spreads(table)) == [
         "M0 on x, M1 on x, M2 on x, M3 on x and 2 more have one run: the spread over the seeds of each is taken from "
         "the models with several"
     ]
-    assert borrowed_spreads(table.iloc[6:].query("n_first == 1")) == []
+    assert list(borrowed_spreads(table.iloc[6:].query("n_first == 1"))) == []
     of_one = pd.concat([table.iloc[:1], table.iloc[:1].assign(dataset="y")])
-    assert borrowed_spreads(of_one) == [
+    assert list(borrowed_spreads(of_one)) == [
         "M0 on x and M0 on y have one run: the spread over the seeds of each is taken from the models with several"
     ]
 

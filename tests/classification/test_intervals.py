@@ -13,7 +13,7 @@ from grids import size
 from oracle_pointwise import average_precision
 
 import kgeval as kg
-from kgeval.classification.metric_intervals import metric_interval
+from kgeval.classification.example_clusters import metric_interval
 from kgeval.errors import MetricError
 from kgeval.metrics.pointwise.base import POINTS
 from kgeval.metrics.pointwise.sampling import placements, precision_effects

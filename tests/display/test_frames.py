@@ -393,6 +393,13 @@ def test_differences_of_pairs(comparison):
         assert max(map(len, fitted)) <= width
 
 
+def test_csv_of_an_undecided_difference_names_no_better_model(comparison):
+    """Both the model and the reason are gaps, not empty texts in quotes."""
+    undecided = comparison.differences.assign(better="", reason="").iloc[:1]
+    line = format_frame(undecided[["first", "better", "difference", "reason"]], "csv").splitlines()[1]
+    assert line == f"{undecided['first'].iloc[0]},,{float(undecided['difference'].iloc[0])!r},"
+
+
 def test_of_four_models_the_first_metric_alone(comparison):
     """All differences count in the correction; a note says which are not shown, and where they are."""
     one, two, three = comparison.results

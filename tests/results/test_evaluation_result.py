@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import copy
+import io
 import itertools
 import json
 import math
@@ -13,6 +14,7 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
+from classified_cases import classified
 from grids import light, thinned
 from made_results import noted, replaced, saved_with
 
@@ -571,6 +573,20 @@ def test_not_a_result_file(tmp_path, write, message):
         kg.load_result(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert message in str(caught.value)
+
+
+def test_summaries_are_written_in_three_formats(small):
+    """CSV has the numbers of the summary; Markdown and LaTeX its rows; LaTeX says how they were made, in comments."""
+    for result in (small, classified([True, True, False], [0.5, -1.0, 0.5])):
+        summary = result.summary()
+        read = pd.read_csv(io.StringIO(result.to_csv()), keep_default_na=True).set_index(summary.index.names)
+        np.testing.assert_array_equal(read.drop(columns="reason"), summary.drop(columns="reason"))
+        rows = [line for line in result.to_markdown().splitlines() if line.startswith("| ")]
+        assert len(rows) == len(summary) + 2
+        comment, tabular, numbers = result.to_latex().partition(r"\begin{tabular}")
+        assert (tabular, numbers.count(r" \\")) == (r"\begin{tabular}", len(summary) + 1)
+        assert all(line.startswith("% ") for line in comment.splitlines())
+        assert result.facts["dataset_fingerprint"][:8] in comment
 
 
 def test_html_is_escaped(small):
