@@ -33,7 +33,6 @@ from kgeval.results.run_names import MODEL, SEED
 
 INTERVAL_CLUSTER, INTERVAL_METHOD = "triple", "robust"
 UNNAMED = "unnamed model"
-_NUMBERS = ("value", "low", "high")
 # Facts of a result that have a separate field in the card; all other facts are in the field "facts".
 _OWN_FIELDS = {
     "dataset", "dataset_fingerprint", "observations", "split_sizes", "n_triples", "n_queries", "n_unseen", "n_read",
@@ -79,7 +78,7 @@ class Card:
         DataError
             If `result` is not the result of an evaluation, or if `date` is not a date of the form YYYY-MM-DD.
         """
-        card = cls(_rounded(run_facts_of(result)))
+        card = cls(_as_read(run_facts_of(result)))
         return card if date is None else card.dated(date)
 
     def dated(self, date: str) -> Card:
@@ -140,11 +139,8 @@ class Card:
     @cached_property
     def metrics(self) -> dict[str, tuple[float, float, float]]:
         """Key such as ``"object.mrr"`` -> value and limits of its interval; NaN if undefined (see `reason`)."""
-        numbers = {}
-        for key, entry in self.content["metrics"].items():
-            value, low, high = (math.nan if entry[name] is None else float(entry[name]) for name in _NUMBERS)
-            numbers[key] = value, low, high
-        return numbers
+        items = self.content["metrics"].items()
+        return {key: (_number(of["value"]), _number(of["low"]), _number(of["high"])) for key, of in items}
 
     def reason(self, key: str) -> str:
         """Return why a metric has no value or no interval; an empty string if it has both.
@@ -156,7 +152,7 @@ class Card:
         """
         return str(self.content["metrics"][key].get("reason", ""))
 
-    def bounds(self, key: str) -> tuple[float, float]:
+    def bounds(self, key: str) -> tuple[float, ...]:
         """Return the least and the greatest possible value of a metric; both are equal if the value is known.
 
         Parameters
@@ -170,8 +166,7 @@ class Card:
             NaN if the metric has no bounds either.
         """
         entry = self.content["metrics"][key]
-        value = math.nan if entry["value"] is None else float(entry["value"])
-        return float(entry.get("least", value)), float(entry.get("greatest", value))
+        return tuple(_number(entry.get(name, entry["value"])) for name in ("least", "greatest"))
 
     @cached_property
     def contradictions(self) -> tuple[str, ...]:
@@ -199,8 +194,7 @@ class Card:
     @property
     def tie_rate(self) -> float:
         """The share of the filtered ranks whose positive ties with a rival; NaN if it is not known."""
-        share = self.content["ties"]["share"]
-        return math.nan if share is None else float(share)
+        return _number(self.content["ties"]["share"])
 
     @property
     def n_ranks(self) -> int:
@@ -345,8 +339,7 @@ def run_facts_of(result: EvaluationResult) -> dict[str, Any]:
     """
     if not isinstance(result, EvaluationResult):
         raise DataError(
-            f"a card needs a result of kgeval.evaluate; got {type(result).__name__}"
-            f"{' (classifications have no cards)' if type(result).__name__ == 'ClassificationResult' else ''}"
+            f"a card needs a result of kgeval.evaluate (classifications have no cards); got {type(result).__name__}"
         )
     facts, table, ranks = result.facts, result.table, result.rank_table
     versions = facts.get("versions", {})
@@ -390,6 +383,10 @@ def run_facts_of(result: EvaluationResult) -> dict[str, Any]:
     }
 
 
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
 def _model(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the name of the model, the source of this name, the name of the scorer, and the seed."""
     scorer = facts.get("scorer")
@@ -426,18 +423,9 @@ def _ties(ranks: RankTable) -> dict[str, Any]:
     return {"counted": "realistic", "share": ranks.tie_rate, "range": extremes}
 
 
-ROUNDED = ("metrics", "ties")  # the fields with numbers that are computed, and so rounded
-
-
-def _rounded(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of a card with rounded numbers, and with null in the place of NaN."""
-    content = {name: _rounded_values(value) if name in ROUNDED else value for name, value in content.items()}
-    content = json.loads(card_text(content))  # with the names in the order of the file
+def _as_read(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a card as its file is read: with rounded numbers, and with null in the place of NaN."""
+    text = json.dumps(content, sort_keys=True)
+    content = json.loads(text, parse_float=lambda digits: rounded(float(digits)), parse_constant=lambda name: None)
     check_content(content, "card")
     return content
-
-
-def _rounded_values(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _rounded_values(item) for name, item in value.items()}
-    return rounded(value) if isinstance(value, float) else value

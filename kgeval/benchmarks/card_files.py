@@ -9,33 +9,23 @@ import json
 import math
 import re
 import sys
+import zipfile
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from kgeval.base.files import check_source, read_text
-from kgeval.base.limits import check_json
+from kgeval.base.files import check_source, each_name_once, parse_json, read_text
 from kgeval.data.protocol import Protocol
 from kgeval.errors import DataError, MetricError
 from kgeval.results.keys import Key
 
-VERSION = 2  # version 1 called bounded ranks "undecided"
-FORMAT = f"kgeval card {VERSION}"
-_NEW_COUNTS = {"undecided": "bounded"}
-MAX_WIDTH = 110  # an object with plain values only is written on one line if the line is not longer than this
+FORMAT = "kgeval card 2"
+OLD_FORMAT = "kgeval card 1"  # of kgeval 0.1: it called bounded ranks "undecided"
+MAX_WIDTH = 110  # an object is written on one line if the line is not longer than this
 MAX_COUNT = 2**63 - 1
 MAX_DIGITS = 10  # numbers of a card have at most this many significant digits, and at most this many decimals
 
-_METRIC = {
-    "value": "number?",
-    "low": "number?",
-    "high": "number?",
-    "least?": "number",
-    "greatest?": "number",
-    "reason?": "text",
-}
-_SETTINGS = {"sides": ["text"], "splits": ["text"], "sample?": {"*": "any"}, "*": "any"}
 # The fields of a card. A field whose name ends in "?" may be absent. The kind of a value is a word of `_KINDS`; a kind
 # that ends in "?" allows null. In an object, "*" is the kind of all fields that are not named; [kind] is a list.
 FIELDS: dict[str, Any] = {
@@ -43,27 +33,27 @@ FIELDS: dict[str, Any] = {
     "date": "date?",
     "model": {"name": "text", "name_from": "text", "scorer": "text?", "seed": "count?"},
     "dataset": {
-        "name": "text",
-        "fingerprint": "text",
-        "labels": "text",
-        "entities": "count",
-        "relations": "count",
+        **dict.fromkeys(("name", "fingerprint", "labels"), "text"),
+        **dict.fromkeys(("entities", "relations"), "count"),
         "split_sizes": {"*": "count"},
         "observations": ["text"],
     },
-    "protocol": {"sentence": "text", "fingerprint": "text", "settings": _SETTINGS},
-    "counts": {
-        "triples": "count",
-        "queries": "count",
-        "unseen": "count",
-        "read": "count",
-        "ranks": "count",
-        "ranks_by_side": {"*": "count"},
-        "ranks_by_split": {"*": "count"},
-        "bounded": {"raw": "count", "filtered": "count"},
-        "dropped": {"*": "count"},
+    "protocol": {
+        **dict.fromkeys(("sentence", "fingerprint"), "text"),
+        "settings": {"sides": ["text"], "splits": ["text"], "sample?": {"*": "any"}, "*": "any"},
     },
-    "metrics": {"*": _METRIC},
+    "counts": {
+        **dict.fromkeys(("triples", "queries", "unseen", "read", "ranks"), "count"),
+        **{name: {"*": "count"} for name in ("ranks_by_side", "ranks_by_split", "dropped")},
+        "bounded": {"raw": "count", "filtered": "count"},
+    },
+    "metrics": {
+        "*": {
+            **dict.fromkeys(("value", "low", "high"), "number?"),
+            **dict.fromkeys(("least?", "greatest?"), "number"),
+            "reason?": "text",
+        }
+    },
     "intervals": {"confidence": "number", "cluster": "text", "method": "text"},
     "ties": {"counted": "text", "share": "number?", "range": {"*": {"optimistic": "number", "pessimistic": "number"}}},
     "unknown": {"*": "text"},
@@ -72,10 +62,6 @@ FIELDS: dict[str, Any] = {
     "versions": {"kgeval": "text", "numpy": "text?", "python": "text?"},
     "hashes": {"ranks": "text", "scores": "text?"},
 }
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT
 
 
 def _is_number(value: Any) -> bool:
@@ -94,19 +80,16 @@ def is_date(value: Any) -> bool:
     >>> is_date("2024-02-29"), is_date("2026-02-29"), is_date("20260228"), is_date("yesterday")
     (True, False, False, False)
     """
-    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
-        return False
     try:
-        date.fromisoformat(value)
-    except ValueError:
+        return bool(date.fromisoformat(value).isoformat() == value)
+    except (TypeError, ValueError):
         return False
-    return True
 
 
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "date": ("a date, written YYYY-MM-DD,", is_date),
     "text": ("a text", lambda value: isinstance(value, str)),
-    "count": ("an integer of at least 0", _is_count),
+    "count": ("an integer of at least 0", lambda value: type(value) is int and 0 <= value <= MAX_COUNT),
     "number": ("a number", _is_number),
     "any": ("a value", lambda value: True),
 }
@@ -149,6 +132,8 @@ def last_digit(number: float) -> float:
 def card_text(content: dict[str, Any]) -> str:
     """Return the content of a card as strict JSON: ASCII, sorted keys, the same bytes for the same content.
 
+    A field is one line, or, if that is too long, an object with a line for each of its fields.
+
     Parameters
     ----------
     content : dict
@@ -161,26 +146,18 @@ def card_text(content: dict[str, Any]) -> str:
       "b": [1]
     }
     """
-    return _json_text(content, "", 0)
 
+    def line(value: Any) -> str:
+        return json.dumps(value, sort_keys=True, allow_nan=False)
 
-def _json_text(value: Any, indent: str, place: int) -> str:
-    """Return a value as JSON; `place` is the number of characters before the value on its line."""
-    line = json.dumps(value, sort_keys=True, allow_nan=False)
-    if not isinstance(value, (dict, list)) or not value:
-        return line
-    inner = list(value.values()) if isinstance(value, dict) else value
-    is_flat = not any(isinstance(item, (dict, list)) for item in inner)
-    if is_flat and indent and place + len(line) <= MAX_WIDTH:
-        return line
-    deeper = indent + "  "
-    if isinstance(value, dict):
-        starts = [(f"{json.dumps(name)}: ", value[name]) for name in sorted(value)]
-    else:
-        starts = [("", item) for item in value]
-    parts = [deeper + start + _json_text(item, deeper, len(deeper + start)) for start, item in starts]
-    opening, closing = "{}" if isinstance(value, dict) else "[]"
-    return f"{opening}\n" + ",\n".join(parts) + f"\n{indent}{closing}"
+    fields = []
+    for name, value in sorted(content.items()):
+        start, text = f"  {line(name)}: ", line(value)
+        if isinstance(value, dict) and len(start + text) > MAX_WIDTH:
+            inner = [f"    {line(key)}: {line(item)}" for key, item in sorted(value.items())]
+            text = "{\n" + ",\n".join(inner) + "\n  }"
+        fields.append(start + text)
+    return "{\n" + ",\n".join(fields) + "\n}"
 
 
 def read_content(path: str | Path) -> dict[str, Any]:
@@ -201,48 +178,17 @@ def read_content(path: str | Path) -> dict[str, Any]:
         another version, or if a field is missing, unknown, repeated, or has a wrong kind of value.
     """
     check_source(path)
-    with Path(path).open("rb") as stream:
-        if stream.read(2) == b"PK":
-            raise DataError(
-                f"{path}: is a saved result or another archive, not a card; kgeval card makes cards of results"
-            )
+    if zipfile.is_zipfile(path):
+        raise DataError(f"{path}: is a saved result or another archive, not a card; kgeval card makes cards of results")
+    twice = each_name_once(f"{path}: the field {{!r}} occurs twice in one object".format)
     text = read_text(path)
-    check_json(text, f"{path}: is not JSON that is read")
-    try:
-        content = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {error.lineno}, column {error.colno}: is not JSON: {error.msg}") from error
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from error
-    except ValueError as error:  # a number of more than 4,300 digits
-        raise DataError(f"{path}: is not a card: {error}") from error
-    content = _upgraded(content)
+    content = parse_json(text, path, pairs_hook=twice)
+    if isinstance(content, dict) and content.get("format") == OLD_FORMAT:
+        text = text.replace('"undecided":', '"bounded":').replace(OLD_FORMAT, FORMAT)
+        content = json.loads(re.sub(r'( ranks (?:is|are)) undecided"', r'\1 bounded"', text))
     check_content(content, str(path))
     content["protocol"]["settings"] = Protocol.with_new_names(content["protocol"]["settings"])
     return dict(content)
-
-
-def _upgraded(content: Any) -> Any:
-    """Return the content of a card of version 1 as version 2 writes it; other content as it is.
-
-    Version 1 called ranks of which only bounds are known "undecided": in a field of the counts, and at the end of the
-    reason why a metric has no value.
-    """
-    if not isinstance(content, dict) or content.get("format") != "kgeval card 1":
-        return content
-    content = {**content, "format": FORMAT}
-    if isinstance(content.get("counts"), dict):
-        content["counts"] = {_NEW_COUNTS.get(name, name): value for name, value in content["counts"].items()}
-    if isinstance(content.get("metrics"), dict):
-        content["metrics"] = {key: _upgraded_metric(metric) for key, metric in content["metrics"].items()}
-    return content
-
-
-def _upgraded_metric(metric: Any) -> Any:
-    reason = metric.get("reason") if isinstance(metric, dict) else None
-    if not isinstance(reason, str):
-        return metric
-    return {**metric, "reason": re.sub(r"( ranks (?:is|are)) undecided$", r"\1 bounded", reason)}
 
 
 def check_content(content: Any, path: str) -> None:
@@ -255,18 +201,18 @@ def check_content(content: Any, path: str) -> None:
         The name of the file, for the message.
     """
     found = content.get("format") if isinstance(content, dict) else None
-    match = re.fullmatch(r"kgeval card ([0-9]+)", found) if isinstance(found, str) else None
-    if not match:
-        shown = f'"format" is {found!r}' if isinstance(content, dict) else f"it is {_shown(content)}"
-        raise DataError(f'{path}: expected a card that kgeval card wrote, an object with "format": "{FORMAT}"; {shown}')
-    if int(match[1]) != VERSION:
+    if found != FORMAT:
         raise DataError(
-            f"{path}: the card has version {match[1]} of the format, but this kgeval reads versions up to {VERSION}; "
-            f"{'upgrade kgeval' if int(match[1]) > VERSION else 'the versions start at 1'}"
+            f'{path}: expected a card that kgeval card wrote, an object with "format": "{FORMAT}"; '
+            f'"format" is {_shown(found)}; a later version of kgeval may read it'
         )
+    try:
+        json.dumps(content, allow_nan=False)
+    except ValueError as error:
+        raise DataError(f"{path}: NaN and infinity are not JSON; a card has null in their place") from error
     _check(content, FIELDS, path, "")
     for key, metric in content["metrics"].items():
-        where, value = f"{path}, {place_in('metrics', key)}", metric["value"]
+        where, value = f"{path}, metrics/{key}", metric["value"]
         for name, sign in (("low", 1), ("high", -1)):
             limit = metric[name]
             if limit is not None and value is not None and sign * limit > sign * value:
@@ -305,36 +251,10 @@ def _check(value: Any, kind: Any, path: str, place: str) -> None:
         for name, item in value.items():
             if name not in names and "*" not in kind:
                 raise DataError(f"{where}: unknown field {name!r}; the fields are {', '.join(names)}")
-            _check(item, kind[names.get(name, "*")], path, place_in(place, name))
-
-
-def place_in(place: str, name: str) -> str:
-    """Return the name of a field inside a field, such as ``"metrics/mrr"``.
-
-    Parameters
-    ----------
-    place : str
-        The outer field; empty for the card itself.
-    name : str
-    """
-    return f"{place}/{name}" if place else name
+            _check(item, kind[names.get(name, "*")], path, f"{place}/{name}".lstrip("/"))
 
 
 def _shown(value: Any) -> str:
     """Return the start of a JSON value, for messages."""
     text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of a JSON text; raise a DataError if a name occurs twice."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"the field {twice!r} occurs twice in one object")
-    return content
-
-
-def _refuse(constant: str) -> Any:
-    raise DataError(f"{constant} is not JSON; a card has null in its place")

@@ -11,12 +11,10 @@ import json
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
-from kgeval.base.checks import Ids, Reals
+from kgeval.base.checks import Reals
 from kgeval.data.fingerprints import fingerprint_triples
 from kgeval.data.known import SETTINGS
-from kgeval.data.vocabulary import Vocabulary
 from kgeval.results.evaluation_result import EvaluationResult
 
 _COUNTS = ("better", "tied", "rivals")
@@ -88,20 +86,21 @@ def _digest(result: EvaluationResult, title: str, scores: Reals | None = None) -
     A row has the positions of subject, relation, object, side and split; for each setting better, tied, rivals, and 1
     if the rank is bounded; then its score, if there are scores.
     """
-    table = result.table
-    digest = hashlib.sha256(f"{title}\n{len(table)}\n".encode())
+    table, n = result.table, len(result.table)
+    digest = hashlib.sha256(f"{title}\n{n}\n".encode())
     subjects, relations, objects = (table[name].to_numpy() for name in "spo")
-    places, labels = _places(result.entities, np.concatenate([subjects, objects]))
-    columns: list[npt.NDArray[np.int64]] = [places[: len(table)]]
-    _add_texts(digest, labels)
-    relation_places, labels = _places(result.relations, relations)
-    _add_texts(digest, labels)
-    columns += [relation_places, places[len(table) :]]
-    for name in ("side", "split"):
-        texts = table[name].astype(str).to_numpy(dtype=object)
-        used = sorted(set(texts.tolist()))
-        _add_texts(digest, used)
-        columns.append(np.searchsorted(np.array(used), texts.astype(str)))
+    texts: list[Iterable[str]] = [
+        result.entities.labels.take(np.concatenate([subjects, objects])),
+        result.relations.labels.take(relations),
+        *(table[name].astype(str) for name in ("side", "split")),
+    ]
+    places = []  # of the texts of each row among the sorted distinct texts
+    for of_rows in texts:
+        distinct, inverse = np.unique(np.array(list(of_rows), dtype=object), return_inverse=True)
+        digest.update(json.dumps(distinct.tolist()).encode("ascii") + b"\n")
+        places.append(inverse)
+    entities, *others = places
+    columns = [entities[:n], others[0], entities[n:], *others[1:]]
     for setting in SETTINGS:
         columns += [table[f"{name}_{setting}"].to_numpy() for name in _COUNTS]
         columns.append(result.rank_table.is_bounded(setting).astype(np.int64))
@@ -111,18 +110,3 @@ def _digest(result: EvaluationResult, title: str, scores: Reals | None = None) -
     if scores is not None:
         digest.update(scores[order].astype("<f8").tobytes())
     return digest.hexdigest()
-
-
-def _places(vocabulary: Vocabulary, ids: Ids) -> tuple[Ids, list[str]]:
-    """Return the position of each id's label among the sorted labels of `ids`, and these labels."""
-    distinct, inverse = np.unique(ids, return_inverse=True)
-    labels = vocabulary.labels.take(distinct)
-    order = sorted(range(len(labels)), key=labels.__getitem__)
-    places = np.empty(len(labels), dtype=np.int64)
-    places[order] = np.arange(len(labels))
-    return places[inverse], [labels[i] for i in order]
-
-
-def _add_texts(digest: hashlib._Hash, texts: Iterable[str]) -> None:
-    """Add texts to a hash as a JSON list, so that no two lists give the same bytes."""
-    digest.update(json.dumps(list(texts)).encode("ascii") + b"\n")

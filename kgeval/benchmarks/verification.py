@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kgeval._version import __version__
-from kgeval.base.checks import counted
-from kgeval.base.wording import percent
-from kgeval.benchmarks.card import ROUNDED, Card, read_card, run_facts_of
-from kgeval.benchmarks.card_files import last_digit, place_in, rounded
+from kgeval.benchmarks.card import Card, read_card, run_facts_of
+from kgeval.benchmarks.card_files import last_digit, rounded
 from kgeval.results.evaluation_result import EvaluationResult
 
 # A number of a card agrees if it is the number of the run rounded to the digits of a card. Other versions of numpy sum
 # in another order. So if the run's number is very near to the midpoint of two rounded numbers, both of them agree.
 TOLERANCE = 0.501  # in units of the last digit
-MAX_LISTED = 10  # of the differences of an item, the text lists at most this many
-ABSENT = "nothing"
-_NO_VALUE = object()
+MAX_LISTED = 20  # of the differences, the text lists at most this many
+MANY_FIELDS = ("facts", "metrics", "ties")  # parts of a card that are listed last
+_ABSENT = object()
+Place = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -50,50 +48,32 @@ class Verification:
 
     Parameters
     ----------
-    items : dict of str to str
-        The checked items of the card, and a description of each.
     disagreements : tuple of Disagreement
         Empty if the card agrees with the run in all fields.
-    unchecked : tuple of str
-        Facts on the card that a run does not contain.
-    hint : str
-        What may have caused the disagreements; empty if nothing is known.
+    agreed : tuple of str
+        The parts of the card that agree with the run in all their fields, such as ``"metrics"``.
     contradictions : tuple of str
         As `Card.contradictions`; a card with a contradiction agrees with no run.
+    notes : tuple of str
+        What could not be checked, and what may have caused the disagreements.
     """
 
-    items: dict[str, str]
     disagreements: tuple[Disagreement, ...]
-    unchecked: tuple[str, ...] = ()
-    hint: str = ""
+    agreed: tuple[str, ...]
     contradictions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def agrees(self) -> bool:
         """Whether the card agrees with the run in all checked fields, and does not contradict itself."""
         return not self.disagreements and not self.contradictions
 
-    def of_item(self, item: str) -> list[Disagreement]:
-        """Return the disagreements of an item.
-
-        Parameters
-        ----------
-        item : str
-            A key of `items`.
-        """
-        return [one for one in self.disagreements if one.place.partition("/")[0] == item]
-
     def lines(self) -> list[str]:
-        """Return one line per checked item; below an item that differs, one line per field that differs."""
-        width = max(map(len, self.items))
-        lines = []
-        for item, text in self.items.items():
-            found = self.of_item(item)
-            lines.append(f"{item:{width}}  {'DIFFERS' if found else text}")
-            lines += [f"  {one}" for one in found[:MAX_LISTED]]
-            lines += [f"  and {len(found) - MAX_LISTED:,} more"] if len(found) > MAX_LISTED else []
+        """Return a line for each field that differs, one line with all that agrees, and the notes."""
+        lines = [str(one) for one in self.disagreements[:MAX_LISTED]]
+        lines += [f"and {len(self.disagreements) - MAX_LISTED:,} more"] if len(lines) < len(self.disagreements) else []
         lines += [f"the card contradicts itself: {text}" for text in self.contradictions]
-        return lines + [f"not checked: {text}" for text in self.unchecked] + ([self.hint] if self.hint else [])
+        return [*lines, f"equal: {', '.join(self.agreed) or 'nothing'}", *self.notes]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -130,20 +110,19 @@ def verify_card(card: Card | str | Path, result: EvaluationResult) -> Verificati
     >>> card = Card.of(up)
     >>> verify_card(card, up).agrees, verify_card(card, down).agrees
     (True, False)
-    >>> [one.place for one in verify_card(card, down).of_item("hashes")]
+    >>> [one.place for one in verify_card(card, down).disagreements if one.place.startswith("hashes")]
     ['hashes/ranks', 'hashes/scores']
     """
     card = card if isinstance(card, Card) else read_card(card)
-    date = card.content["date"]
+    date, made_by = card.content["date"], result.facts["version"]
     differences = disagreements(card, {**run_facts_of(result), "date": date})
-    unchecked = () if date is None else (f"the date {date}; a run does not contain one",)
-    recorded = result.facts["version"]
-    is_other = recorded != __version__ and any(one.place.startswith(ROUNDED) for one in differences)
-    hint = (
-        f"the run was made by kgeval {recorded} and this is kgeval {__version__}; if only limits of intervals differ, "
-        "verify the card with the version that wrote it"
-    )
-    return Verification(_items(card), differences, unchecked, hint if is_other else "", card.contradictions)
+    differing = {one.place.partition("/")[0] for one in differences}
+    agreed = tuple(name for name in card.content if name != "date" and name not in differing)
+    notes = () if date is None else (f"not checked: the date {date}; a run does not contain one",)
+    if made_by != __version__ and differing.intersection(("metrics", "ties")):
+        hint = "if only limits of intervals differ, verify the card with the version that wrote it"
+        notes = (*notes, f"the run was made by kgeval {made_by} and this is kgeval {__version__}; {hint}")
+    return Verification(differences, agreed, card.contradictions, notes)
 
 
 def disagreements(card: Card, facts: dict[str, Any]) -> tuple[Disagreement, ...]:
@@ -155,56 +134,34 @@ def disagreements(card: Card, facts: dict[str, Any]) -> tuple[Disagreement, ...]
     facts : dict
         From `run_facts_of`, with the date of the card.
     """
-    return tuple(
-        one
-        for name in sorted({*card.content, *facts})
-        for one in _differences(card.content.get(name, _NO_VALUE), facts.get(name, _NO_VALUE), name, name in ROUNDED)
-    )
+    of_card, of_run = _leaves(card.content), _leaves(facts)
+    found = []
+    for place in {**of_card, **of_run}:
+        ours, theirs = (leaves.get(place, _ABSENT) for leaves in (of_card, of_run))
+        if not _agree(ours, theirs):
+            found.append(Disagreement("/".join(map(str, place)), _shown(ours), _shown(theirs)))
+    return tuple(sorted(found, key=lambda one: (one.place.startswith(MANY_FIELDS), one.place)))
 
 
-def _differences(card: Any, run: Any, place: str, is_rounded: bool) -> Iterator[Disagreement]:
-    """Yield each field below `place` in which two JSON values differ; NaN of the run is null on the card."""
-    if isinstance(card, dict) and isinstance(run, dict):
-        for name in sorted({*card, *run}):
-            values = card.get(name, _NO_VALUE), run.get(name, _NO_VALUE)
-            yield from _differences(*values, place_in(place, name), is_rounded)
-    elif isinstance(card, list) and isinstance(run, list) and len(card) == len(run):
-        for number, values in enumerate(zip(card, run)):
-            yield from _differences(*values, f"{place}[{number}]", is_rounded)
-    elif is_rounded and isinstance(run, float):
-        if not _same_number(card, run):
-            yield Disagreement(place, _shown(card), _shown(rounded(run)))
-    elif type(card) is not type(run) or card != run:
-        yield Disagreement(place, _shown(card), _shown(run))
+def _leaves(value: Any, place: Place = ()) -> dict[Place, Any]:
+    """Return the place and the value of each text, number, null and empty object or list inside a JSON value."""
+    if not isinstance(value, (dict, list)) or not value:
+        return {place: value}
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    return {at: leaf for name, item in items for at, leaf in _leaves(item, (*place, name)).items()}
 
 
-def _same_number(card: Any, run: float) -> bool:
-    """Return whether a number of a card equals the number of the run, rounded as on a card."""
-    if not math.isfinite(run) or not isinstance(card, (int, float)) or isinstance(card, bool):
-        return card is None and not math.isfinite(run)
-    return rounded(card) == card and abs(card - run) <= TOLERANCE * last_digit(card)
+def _agree(card: Any, run: Any) -> bool:
+    """Return whether a value of a card is that of the run: a number is rounded, and NaN is null."""
+    if not isinstance(run, float) or not isinstance(card, float):
+        is_nan = card is None and isinstance(run, float) and not math.isfinite(run)
+        return is_nan or (type(card) is type(run) and card == run)
+    is_near = rounded(card) == card and abs(card - run) <= TOLERANCE * last_digit(card)
+    return is_near or card == run  # earlier versions of kgeval did not round facts
 
 
 def _shown(value: Any) -> str:
-    return ABSENT if value is _NO_VALUE else json.dumps(value, ensure_ascii=False)
-
-
-def _items(card: Card) -> dict[str, str]:
-    """Return the checked items of a card with the text that is shown if they agree, in the order of the text."""
-    content, seed = card.content, "" if card.seed is None else f", seed {card.seed}"
-    triples, n_values = counted(content["counts"]["triples"], "triple"), counted(len(content["metrics"]), "value")
-    texts = {
-        "model": f"{card.model}{seed}",
-        "dataset": f"{card.dataset}, {card.dataset_fingerprint[:8]}, as the run recorded it",
-        "protocol": f"{card.protocol_fingerprint}, {card.protocol_sentence}",
-        "counts": f"{counted(card.n_ranks, 'rank')} of {triples}",
-        "metrics": f"{n_values} with limits of their intervals, computed again from the ranks",
-        "intervals": f"{content['intervals']['confidence']:.0%}, clusters by {content['intervals']['cluster']}",
-        "ties": "unknown" if math.isnan(card.tie_rate) else f"{percent(card.tie_rate)} of the filtered ranks",
-        "unknown": ", ".join(content["unknown"]) or "nothing",
-        "notes": counted(len(content["notes"]), "note"),
-        "facts": ", ".join(content["facts"]) or "none",
-        "versions": ", ".join(f"{name} {version}" for name, version in content["versions"].items() if version),
-        "hashes": f"ranks {card.hash[:8]}, scores {str(content['hashes']['scores'])[:8]}",
-    }
-    return {"format": content["format"], **texts}
+    """Return a value as a card shows it."""
+    if value is _ABSENT:
+        return "nothing"
+    return json.dumps(rounded(value) if isinstance(value, float) else value, ensure_ascii=False)

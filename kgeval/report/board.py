@@ -5,9 +5,11 @@ Users, ``kgeval board`` and `kgeval.report.board_page`, which makes the page, ca
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,13 +18,12 @@ from typing import Any
 import numpy as np
 
 from kgeval.base.checks import counted, cut_label, grouped, listed
-from kgeval.benchmarks.card import Card, read_card
+from kgeval.benchmarks.card import Card, card_of_file, read_card
 from kgeval.data.candidates import All, candidates_from_json
 from kgeval.errors import DataError, KgevalError
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.metrics.grammar import display_of
 from kgeval.results.evaluation_result import EvaluationResult
-from kgeval.results.files import load_result
 from kgeval.results.keys import Key
 from kgeval.results.run_names import run_name
 
@@ -30,7 +31,7 @@ SUFFIXES = (".json", ".kgeval")
 FIRST_METRIC = "mrr"  # sorts the rows
 SEED_IN_NAME = r"(?:seed|(?<![a-z])s)[-_=. ]?(\d{1,9})(?!\d)"  # "seed3", "seed-3", "s3" in the name of a file
 CLOSE = 1e-9  # relative difference up to which two values of the same ranks are equal
-MAX_NAMED = 4  # names that a note lists; further names are only counted
+MAX_NAMED, MAX_SAME = 4, 2  # names that a note lists; further names are only counted
 CONTRADICTS = "contradicts itself, not ranked"  # the mark of a row whose metrics no ranks can give
 UNKNOWN_NEGATIVES = "negatives not known, not ranked"  # the mark of a row that may rank among other entities
 N_HEX = 8  # characters of a fingerprint in a sentence
@@ -38,36 +39,7 @@ N_HEX = 8  # characters of a fingerprint in a sentence
 SAME_FOR_ALL = "unseen='drop'"
 
 
-@dataclass(frozen=True, order=True)
-class Coverage:
-    """How many of the rows that a run read have a rank; runs with different coverages rank different triples.
-
-    Parameters
-    ----------
-    n_ranks, n_read : int
-    parts : tuple of (str, int)
-        The ranks of each side and of each split.
-    dropped : tuple of (str, int)
-        The rows without a rank, for each reason.
-    """
-
-    n_ranks: int
-    n_read: int
-    parts: tuple[tuple[str, int], ...] = ()
-    dropped: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def is_full(self) -> bool:
-        """Whether every row has a rank."""
-        return self.n_ranks == self.n_read
-
-    @property
-    def is_fixed(self) -> bool:
-        """Whether dataset and protocol determine which rows have a rank, so that all runs rank the same rows."""
-        return self.is_full or (bool(self.dropped) and all(SAME_FOR_ALL in reason for reason, _ in self.dropped))
-
-    def __str__(self) -> str:
-        return f"{self.n_ranks:,} of {counted(self.n_read, 'rank')}"
+TableKey = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -83,42 +55,53 @@ class BoardRun:
         The file; None for a result in memory.
     copies : tuple of str
         Further files with the same model, seed, ranks and values.
+    label : str
+        How the board names the model, if the run has no name.
     """
 
     card: Card
     place: str
     path: Path | None = None
     copies: tuple[str, ...] = ()
+    label: str = ""
+
+    @property
+    def model(self) -> str:
+        """The name of the model, or what the board shows in its place."""
+        return self.label or self.card.model
 
     @property
     def name(self) -> str:
         """The name of the model and the seed, such as ``"ComplEx seed 1"``."""
-        return run_name(self.card.model, self.card.seed)
+        return run_name(self.model, self.card.seed)
+
+    @property
+    def file(self) -> str:
+        """The name of the file without its folder."""
+        return Path(self.place).name
+
+    @property
+    def stem(self) -> str:
+        """The name of the file without folder and ending; empty for a result in memory."""
+        return self.path.stem if self.path else ""
 
     @cached_property
-    def has_known_negatives(self) -> bool:
-        """Whether the card says among which candidates the run ranks; else the run has no place in the order."""
+    def doubt(self) -> str:
+        """Why the run has no place in the order, and is in no mean over seeds; empty if it has a place."""
         candidates = self.card.content["protocol"]["settings"].get("candidates", All.kind)
-        return candidates_from_json(candidates).is_known
+        if not self.card.contradictions:
+            return "" if candidates_from_json(candidates).is_known else UNKNOWN_NEGATIVES
+        first, *more = self.card.contradictions
+        return f"{CONTRADICTS}: {first}{f'; and {len(more):,} more' if more else ''}"
 
     @property
-    def is_ranked(self) -> bool:
-        """Whether the run has a place in the order, and counts in means over seeds."""
-        return not self.card.contradictions and self.has_known_negatives
-
-    @property
-    def coverage(self) -> Coverage:
-        """How many of the rows have a rank."""
-        counts = self.card.content["counts"]
-        parts = {f"{side} side": n for side, n in counts["ranks_by_side"].items()}
-        parts |= {f"split {split}": n for split, n in counts["ranks_by_split"].items()}
-        dropped = tuple(sorted(counts["dropped"].items()))
-        return Coverage(self.card.n_ranks, counts["read"], tuple(sorted(parts.items())), dropped)
-
-    @property
-    def table_key(self) -> tuple[str, str, str, Coverage]:
-        """Dataset, its fingerprint, fingerprint of the protocol, and coverage: runs in one table have the same four."""
-        return self.card.dataset, self.card.dataset_fingerprint, self.card.protocol_fingerprint, self.coverage
+    def table_key(self) -> TableKey:
+        """Dataset, fingerprints of dataset and protocol, and counts of ranks: runs in one table have the same four."""
+        counts = {name: n for name, n in self.card.content["counts"].items() if name != "bounded"}
+        return (
+            self.card.dataset, self.card.dataset_fingerprint, self.card.protocol_fingerprint,
+            json.dumps(counts, sort_keys=True),
+        )  # fmt: skip
 
     def cell(self, metric: str) -> tuple[float, float, float]:
         """Return value, lower limit and upper limit of a metric from the card; NaN for numbers that the card lacks.
@@ -169,7 +152,7 @@ class BoardRow:
     @property
     def is_ranked(self) -> bool:
         """Whether the row has a place in the order; a row with a run that has none stands below all others."""
-        return all(run.is_ranked for run in self.runs)
+        return not any(run.doubt for run in self.runs)
 
     def value(self, metric: str) -> tuple[float, float, float, float]:
         """Return value, lower and upper limit, and standard deviation over the seeds of a metric; NaN where unknown.
@@ -186,6 +169,17 @@ class BoardRow:
         values = [run.value(metric) for run in self.runs]
         return float(np.mean(values)), math.nan, math.nan, float(np.std(values, ddof=1))
 
+    def tie_range(self, metric: str) -> tuple[float, float]:
+        """Return the value of a metric with pessimistic and with optimistic ties, the mean over the runs.
+
+        Parameters
+        ----------
+        metric : str
+        """
+        ends = [run.tie_ends(metric) or (run.value(metric),) * 2 for run in self.runs]
+        worst, best = np.mean(ends, axis=0).tolist()
+        return worst, best
+
 
 @dataclass(frozen=True)
 class BoardTable:
@@ -199,14 +193,14 @@ class BoardTable:
         The keys of the filtered metrics of both sides, or of the one ranked side; the first sorts the rows.
     rows : tuple of BoardRow
         Best row first; rows without a place in the order (see `BoardRow.is_ranked`) are last.
-    coverage : Coverage
-        How many of the rows that were read have a rank, in each run.
+    notes : tuple of str
+        What is doubtful about the rows.
     """
 
     card: Card
     metrics: tuple[str, ...]
     rows: tuple[BoardRow, ...]
-    coverage: Coverage
+    notes: tuple[str, ...] = ()
 
     @property
     def dataset(self) -> str:
@@ -217,6 +211,22 @@ class BoardTable:
     def heading(self) -> str:
         """The protocol in words, and how many ranks of how many were compared."""
         return f"{self.card.protocol_sentence}; {self.coverage}"
+
+    @property
+    def coverage(self) -> str:
+        """How many of the rows that a run read have a rank."""
+        return f"{self.card.n_ranks:,} of {counted(self.card.content['counts']['read'], 'rank')}"
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every row that a run read has a rank."""
+        return bool(self.card.n_ranks == self.card.content["counts"]["read"])
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether dataset and protocol determine which rows have a rank, so that all runs rank the same rows."""
+        dropped = self.card.content["counts"]["dropped"]
+        return self.is_full or (bool(dropped) and all(SAME_FOR_ALL in reason for reason in dropped))
 
     @property
     def runs(self) -> list[BoardRun]:
@@ -230,12 +240,33 @@ class BoardTable:
         return [(row, value) for row, value in found if not math.isnan(value)]
 
     @property
+    def best_of_models(self) -> list[tuple[BoardRow, float]]:
+        """As `ranked`, but of rows of one model only the best."""
+        return [pairs[0] for pairs in grouped((pair[0].model, pair) for pair in self.ranked).values()]
+
+    @property
+    def caution(self) -> str:
+        """How many of the rows that were read have a rank, and why; empty if all have."""
+        if self.is_full:
+            return ""
+        dropped = self.card.content["counts"]["dropped"].items()
+        reasons = "; ".join(f"{counted(n, 'rank')}: {reason}" for reason, n in dropped)
+        text = f"only {self.coverage}. Left out: {reasons or 'no reason is in the card'}."
+        is_same = self.is_fixed or len(self.runs) == 1
+        return text if is_same else f"{text} Cards do not list the ranked triples: they may differ between the runs."
+
+    @property
     def facts(self) -> list[list[str]]:
         """Fingerprint of the dataset, protocol, settings, coverage and counts, in words, each a list."""
-        counts = [f"{n:,} ({name})" for name, n in (*self.coverage.parts, *self.coverage.dropped)]
-        settings = [f"{name} {value!r}" for name, value in self.card.content["protocol"]["settings"].items()]
-        prints = [f"dataset fingerprint {self.card.dataset_fingerprint[:N_HEX]}"]
-        return [prints, self.card.protocol_sentence.split(", "), settings, [str(self.coverage)], counts]
+        card, counts = self.card, self.card.content["counts"]
+        parts = {**counts["ranks_by_side"], **counts["ranks_by_split"], **counts["dropped"]}
+        return [
+            [f"dataset fingerprint {card.dataset_fingerprint[:N_HEX]}"],
+            card.protocol_sentence.split(", "),
+            [f"{name} {value!r}" for name, value in card.content["protocol"]["settings"].items()],
+            [self.coverage],
+            [f"{n:,} ({name})" for name, n in parts.items()],
+        ]
 
     def apart(self, tables: Sequence[BoardTable]) -> list[str]:
         """Return what sets this table apart from the other tables of its dataset, in words.
@@ -251,7 +282,7 @@ class BoardTable:
         own = [
             [fact for fact in mine if any(fact not in one[i] for one in others)] for i, mine in enumerate(self.facts)
         ]
-        coverage = [] if self.coverage.is_full else [str(self.coverage)]
+        coverage = [] if self.is_full else [self.coverage]
         return list(dict.fromkeys([*own[0], *next(filter(None, own[1:]), []), *coverage]))
 
 
@@ -263,7 +294,7 @@ class Board:
     ----------
     tables : tuple of BoardTable
         Sorted by the name of the dataset, then by the number of runs, largest first. Within a dataset, tables come last
-        if dataset and protocol do not determine which rows have a rank (see `Coverage.is_fixed`).
+        if dataset and protocol do not determine which rows have a rank (see `BoardTable.is_fixed`).
     notes : tuple of str
         Notes about copies, equal ranks under two names, and names that contradict each other.
     unread : tuple of (str, str)
@@ -285,7 +316,7 @@ class Board:
     def sentence(self) -> str:
         """Return how many runs, models, tables and unread files there are, in one sentence."""
         runs = self.runs
-        models = {run.card.model for run in runs}
+        models = {run.model for run in runs}
         datasets = {run.table_key[:2] for run in runs}
         text = f"{counted(len(runs), 'run')} of {counted(len(models), 'model')} on {counted(len(datasets), 'dataset')}"
         text += f", in {counted(len(self.tables), 'table')}"
@@ -330,15 +361,12 @@ def read_board(runs: str | Path | Sequence[str | Path | Card | EvaluationResult]
         else:
             got = type(thing).__name__
             raise DataError(f"item {i} of the board: expected a path, a card or a result; got {got}")
-    if not found and not unread:
-        names = ", ".join(str(thing) for thing in given) or "nothing"
-        raise DataError(
-            f"a board needs cards (.json, written by kgeval card) or results (.kgeval); found no such file in {names}"
-        )
     if not found:
-        files = counted(len(unread), "file")
-        why = f"none of {files} can be read. The first error: {unread[0][1]}"
-        raise DataError(f"a board needs at least one card or result; {why}")
+        names = ", ".join(str(thing) for thing in given) or "nothing"
+        why = f"found no such file in {names}"
+        if unread:
+            why = f"none of {counted(len(unread), 'file')} can be read. The first error: {unread[0][1]}"
+        raise DataError(f"a board needs cards (.json, written by kgeval card) or results (.kgeval); {why}")
     return _sorted_board(found, unread)
 
 
@@ -358,17 +386,9 @@ def _card_or_reason(path: Path, place: str) -> Card | str:
     The text names the file by `place`, so that the same files in another folder give the same board.
     """
     try:
-        if path.suffix.lower() == ".json":
-            card = read_card(path)
-            for metric in card.metrics:
-                Key.parse(metric)  # a later version may know more metrics
-            return card
-        result = load_result(path)
-        if isinstance(result, EvaluationResult):
-            return Card.of(result)
+        return read_card(path) if path.suffix.lower() == ".json" else card_of_file(path)
     except (KgevalError, OSError) as error:
         return str(error).replace(str(path), place).removeprefix(f"{place}: ")
-    return "holds a classification; a board shows ranked results and their cards"
 
 
 # ---- sorting into tables ----
@@ -377,46 +397,38 @@ def _card_or_reason(path: Path, place: str) -> Card | str:
 def _sorted_board(runs: Sequence[BoardRun], unread: Sequence[tuple[str, str]]) -> Board:
     """Return the board of all runs: copies are merged, runs are grouped into tables, and doubtful things are noted."""
     merged, notes = _without_copies(runs)
-    unnamed = [run.place for run in merged if not run.card.is_named]
-    if unnamed:
-        notes.append(
-            f"{counted(len(unnamed), 'run')} without the name of a model (kgeval evaluate --name), shown with the name "
-            f"of the scorer: {_listed(unnamed)}"
-        )
+    n_unnamed = sum(not run.card.is_named for run in merged)
+    if n_unnamed:
+        shown = counted(n_unnamed, "run has no name; it is", "runs have no name; they are")
+        notes.append(f"{shown} shown by file name: name runs with kgeval evaluate --name")
     notes += _name_notes(runs)
-    of_table = grouped((run.table_key, run) for run in merged)
-    names = grouped(dict.fromkeys((dataset, fingerprint) for dataset, fingerprint, _, _ in of_table))
+    of_table = grouped((run.table_key, run) for run in _labelled(merged))
+    prints = grouped(dict.fromkeys(key[:2] for key in of_table))
     notes += [
-        f"{dataset} stands for {counted(len(prints), 'dataset')} with different contents (fingerprints "
-        f"{', '.join(sorted(one[:N_HEX] for one in prints))}); their runs are in different tables"
-        for dataset, prints in sorted(names.items())
-        if len(prints) > 1
+        f"{dataset} stands for {counted(len(found), 'dataset')} with different contents (fingerprints "
+        f"{', '.join(sorted(one[:N_HEX] for one in found))})"
+        for dataset, found in sorted(prints.items())
+        if len(found) > 1
     ]
-    notes += _coverage_notes(of_table)
 
-    def order(key: tuple[str, str, str, Coverage]) -> tuple[Any, ...]:
-        return key[0], not key[3].is_fixed, -len(of_table[key]), key[:3], -key[3].n_ranks, key
+    def order(table: BoardTable) -> tuple[Any, ...]:
+        return table.dataset, not table.is_fixed, -len(table.runs), -table.card.n_ranks, table.runs[0].table_key
 
-    made = [_table_of(of_table[key]) for key in sorted(of_table, key=order)]
-    notes += [note for _, of_one in made for note in of_one]
-    return Board(tuple(one for one, _ in made), tuple(dict.fromkeys(notes)), tuple(unread), len(runs) + len(unread))
+    tables = sorted(map(_table_of, of_table.values()), key=order)
+    for table in tables:
+        notes += [*([f"{table.dataset}: {table.caution}"] if table.caution else []), *table.notes]
+    return Board(tuple(tables), tuple(dict.fromkeys(notes)), tuple(unread), len(runs) + len(unread))
 
 
-def _coverage_notes(of_table: Mapping[tuple[str, str, str, Coverage], Sequence[BoardRun]]) -> list[str]:
-    """Return notes about runs of one dataset and protocol that rank, or may rank, different triples."""
-    coverages, notes = grouped((key[:3], key[3]) for key in of_table), []
-    for key, found in sorted(coverages.items()):
-        where, found = f"{key[0]}, protocol {key[2][:N_HEX]}: ", sorted(found, key=lambda one: (-one.n_ranks, one))
-        texts = _listed(list(dict.fromkeys(map(str, found))))
-        said = f"{where}the runs have ranks of different triples ({texts}); they are in different tables"
-        notes += [said] if len(found) > 1 else []
-        notes += [
-            f"{where}{len(of_table[(*key, one)])} runs have {one} each; cards do not list the ranked triples, so these "
-            "may differ between the runs (kgeval compare checks it)"
-            for one in found
-            if len(of_table[(*key, one)]) > 1 and not one.is_fixed
-        ]
-    return notes
+def _labelled(runs: Sequence[BoardRun]) -> list[BoardRun]:
+    """Return the runs with labels that differ: a run without a name has that of its file, or its place if it is in use.
+
+    A result in memory without a name has the name of its scorer beside its place.
+    """
+    used = Counter(run.stem if run.path and not run.card.is_named else run.model for run in runs)
+    labels = [f"{run.model} ({run.place})" if run.path is None else run.place for run in runs]
+    labels = [run.stem if run.path and used[run.stem] == 1 else label for run, label in zip(runs, labels)]
+    return [run if run.card.is_named else replace(run, label=label) for run, label in zip(runs, labels)]
 
 
 def _without_copies(runs: Sequence[BoardRun]) -> tuple[list[BoardRun], list[str]]:
@@ -432,44 +444,40 @@ def _without_copies(runs: Sequence[BoardRun]) -> tuple[list[BoardRun], list[str]
             same.append(run)
         else:
             same[copy] = replace(same[copy], copies=(*same[copy].copies, run.place))
-    notes = [
-        f"{run.place}: the same run is in {_listed(run.copies)}; it is counted once"
-        for same in found.values()
-        for run in same
-        if run.copies
-    ]
-    for same in found.values():
-        for other in same[1:]:
-            what = "; ".join(_contradictions(same[0], other))
-            notes.append(f"{same[0].place} and {other.place} have the same hash of ranks but other values: {what}")
-    return [run for same in found.values() for run in same], notes
+    merged = [run for same in found.values() for run in same]
+    copies = [f"{run.file} ({_files(run.copies)})" for run in merged if run.copies]
+    notes = [f"in more than one file, and counted once: {_listed(copies)}"] if copies else []
+    for first, *others in found.values():
+        for other in others:
+            what = "; ".join(_contradictions(first, other))
+            notes.append(f"{first.file} and {other.file} have the same hash of ranks but other values: {what}")
+    return merged, notes
 
 
 def _contradictions(first: BoardRun, second: BoardRun) -> list[str]:
     """Return the metrics with different values on two cards, though both cards have the same hash of ranks."""
-    found = []
-    for metric in first.card.metrics:
-        if metric in second.card.metrics:
-            one, other = first.value(metric), second.value(metric)
-            if not (math.isclose(one, other, rel_tol=CLOSE) or (math.isnan(one) and math.isnan(other))):
-                found.append(f"{display_of(metric).heading} {one:.7g} and {other:.7g}")
-    return found
+    shared = [metric for metric in first.card.metrics if metric in second.card.metrics]
+    pairs = [(display_of(metric).heading, first.value(metric), second.value(metric)) for metric in shared]
+    return [
+        f"{heading} {one:.7g} and {other:.7g}"
+        for heading, one, other in pairs
+        if not np.isclose(one, other, rtol=CLOSE, atol=0.0, equal_nan=True)
+    ]
 
 
 def _name_notes(runs: Sequence[BoardRun]) -> list[str]:
-    """Return notes about files whose names contain another model or another seed than the run in the file."""
-    models = {run.card.model for run in runs}
+    """Return notes about files whose names contain another model or another seed than the named run in the file."""
+    named = [run for run in runs if run.card.is_named]
+    models = {model: _words(model) for model in sorted({run.model for run in named})}
     notes = []
-    for run in runs:
-        stem = Path(run.place).stem if run.path else ""
-        words = _words(stem)
-        seeds = [str(int(digits)) for digits in re.findall(SEED_IN_NAME, stem.lower())]
+    for run in named:
+        words, says = _words(run.stem), f"{run.file}: the name says"
+        seeds = [str(int(digits)) for digits in re.findall(SEED_IN_NAME, run.stem.lower())]
         if run.card.seed is not None and seeds and str(run.card.seed) not in seeds:
-            named = _listed(seeds)
-            notes.append(f"{run.place}: the name says seed {named}, but the run says seed {run.card.seed}")
-        others = [model for model in sorted(models - {run.card.model}) if _words(model) and _words(model) in words]
-        if others and _words(run.card.model) not in words:
-            notes.append(f"{run.place}: the name says {others[0]}, but the run says {run.card.model}")
+            notes.append(f"{says} seed {_listed(seeds)}, but the run says seed {run.card.seed}")
+        found = [model for model, text in models.items() if text and text in words]
+        if found and models[run.model] not in words:
+            notes.append(f"{says} {found[0]}, but the run says {run.model}")
     return notes
 
 
@@ -485,28 +493,20 @@ def _words(text: str) -> str:
     return f" {' '.join(words)} " if words else ""
 
 
-def _table_of(runs: Sequence[BoardRun]) -> tuple[BoardTable, list[str]]:
-    """Return the table of runs with one dataset, protocol and coverage, and notes about them."""
-    first, metrics, notes = runs[0].card, _columns([run.card for run in runs]), []
-    rows = [BoardRow(run.card.model, (run,)) for run in runs if not run.is_ranked]
-    for run, found in [(run, run.card.contradictions) for run in runs if run.card.contradictions]:
-        more = f"; and {counted(len(found) - 1, 'more contradiction')}" if len(found) > 1 else ""
-        notes.append(f"{run.place}: the card contradicts itself, so it is not ranked and in no mean: {found[0]}{more}")
-    unknown = [run.place for run in runs if not run.has_known_negatives]
-    if unknown:
-        notes.append(
-            f"{_listed(unknown)}: the negatives are not known ({first.protocol_sentence}), so nobody can tell whether "
-            "the ranks are among the same; not ranked and in no mean"
-        )
-    for model, same in grouped((run.card.model, run) for run in runs if run.is_ranked).items():
-        reason = _why_apart([run.card for run in same])
+def _table_of(runs: Sequence[BoardRun]) -> BoardTable:
+    """Return the table of runs with one dataset, protocol and coverage."""
+    first, metrics = runs[0].card, _columns([run.card for run in runs])
+    rows = [BoardRow(run.model, (run,)) for run in runs if run.doubt]
+    notes = [
+        f"{_files(places)}: {why}" for why, places in grouped((run.doubt, run.place) for run in runs).items() if why
+    ]
+    apart: dict[str, list[str]] = {}
+    for model, same in grouped((run.model, run) for run in runs if not run.doubt).items():
+        together, reason = sorted(same, key=lambda run: run.card.seed or 0), _why_apart([run.card for run in same])
+        rows += [BoardRow(model, tuple(each)) for each in ([[run] for run in same] if reason else [together])]
         if reason:
-            files = _listed([run.place for run in same])
-            notes.append(
-                f"{counted(len(same), 'run')} of {model} on {first.dataset} are not averaged, since {reason}: {files}"
-            )
-        together = [sorted(same, key=lambda run: _seed_order(run.card.seed))]
-        rows += [BoardRow(model, tuple(each)) for each in ([[run] for run in same] if reason else together)]
+            apart.setdefault(reason, []).append(f"{counted(len(same), 'run')} of {model}")
+    notes += [f"not averaged on {first.dataset}, since {why}: {_listed(found)}" for why, found in apart.items()]
     rows = [replace(row, marks=_marks(row, runs)) for row in rows]
     sign = -1.0 if metrics and Key.parse(metrics[0]).higher_is_better else 1.0
 
@@ -518,23 +518,16 @@ def _table_of(runs: Sequence[BoardRun]) -> tuple[BoardTable, list[str]]:
         lacking = [run.place for run in row.runs if math.isnan(run.value(metrics[0]))]
         if lacking and len(row.runs) > 1:
             heading = display_of(metrics[0]).heading
-            notes.append(
-                f"{row.model} on {first.dataset} has no mean {heading}, and its row is last, since {heading} has no "
-                f"value in {_listed(lacking)}"
-            )
-    return BoardTable(first, metrics, tuple(sorted(rows, key=order)), runs[0].coverage), notes
+            notes.append(f"{row.model} on {first.dataset} has no mean {heading}: {_files(lacking)} has no value")
+    return BoardTable(first, metrics, tuple(sorted(rows, key=order)), tuple(notes))
 
 
 def _why_apart(cards: Sequence[Card]) -> str:
     """Return the reason why runs of one model are not averaged; empty if they are."""
-    seeds = [card.seed for card in cards]
-    if len(cards) == 1:
-        return ""
-    if not all(card.is_named for card in cards):
-        return "not all of them name their model"
-    if None in seeds:
+    seeds = Counter(card.seed for card in cards)
+    twice = [str(seed) for seed, n in seeds.items() if n > 1]
+    if len(cards) > 1 and None in seeds:
         return "not all of them say their seed"
-    twice = [str(seed) for seed in dict.fromkeys(seeds) if seeds.count(seed) > 1]
     if twice:
         return f"seed {_listed(twice)} stands for different runs"
     is_same = len({card.hash for card in cards}) < len(cards)
@@ -552,17 +545,17 @@ def _columns(cards: Sequence[Card]) -> tuple[str, ...]:
 
 
 def _marks(row: BoardRow, runs: Sequence[BoardRun]) -> tuple[str, ...]:
-    """Return the marks of a row: ``same ranks as NAME`` for each run with the same ranks, and why it is not ranked."""
+    """Return the marks of a row: which runs have the same ranks, and why it is not ranked."""
     pairs = [(run, other) for run in row.runs for other in runs if other is not run]
-    found = [f"same ranks as {other.name}" for run, other in pairs if other.card.hash == run.card.hash]
-    found += [CONTRADICTS] if any(run.card.contradictions for run in row.runs) else []
-    found += [] if all(run.has_known_negatives for run in row.runs) else [UNKNOWN_NEGATIVES]
-    return tuple(dict.fromkeys(found))
+    equal = [other for run, other in pairs if other.card.hash == run.card.hash]
+    same = dict.fromkeys(other.name if other.model == row.model else other.model for other in equal)
+    found = [f"same ranks as {listed(list(same), MAX_SAME)}"] if same else []
+    return tuple(dict.fromkeys([*found, *(run.doubt.partition(":")[0] for run in row.runs if run.doubt)]))
 
 
-def _seed_order(seed: int | str | None) -> tuple[bool, int, str]:
-    """Return a key that sorts seeds: numbers by their size, then texts."""
-    return (False, seed, "") if isinstance(seed, int) else (True, 0, str(seed))
+def _files(places: Sequence[str]) -> str:
+    """Return the names of files, without their folders, as text."""
+    return _listed([Path(place).name for place in places])
 
 
 def _listed(names: Sequence[str]) -> str:

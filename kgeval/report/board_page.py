@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
 
-from kgeval.base.checks import counted, listed, names_unknown_arguments
+from kgeval.base.checks import counted, grouped, listed, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
 from kgeval.base.wording import decimals_for, enough_decimals, percent, printable, written
 from kgeval.benchmarks.card import Card
@@ -26,7 +26,9 @@ from kgeval.display.table import Cell, Column, Table, heading_of, titled, value_
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
 from kgeval.report import document as page
-from kgeval.report.board import UNKNOWN_NEGATIVES, Board, BoardRow, BoardRun, BoardTable, read_board
+from kgeval.report.board import Board, BoardRow, BoardRun, BoardTable, read_board
+from kgeval.report.figure import Axis, Dots, Figure, Line, Mark, Panel
+from kgeval.report.figure_svg import svg
 from kgeval.results.display import MAX_TIES
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
@@ -35,15 +37,20 @@ FIELDS = ("model", "counts", "ties", "hashes")  # of a card, in the JSON of the 
 N_HEX = 12  # characters of a fingerprint that are shown
 N_LEADERS = 3  # leaders that the headline names
 MAX_NAME, MAX_PLACE = 24, 28  # characters of a name in headline and navigation, and of a file
+BEST, OTHERS = 0, 7  # colours of the picture of the leaders
+MAX_LANES, LANE_HEIGHT = 12, 2.2  # datasets in the picture of the leaders; rows of text of each
 # Words of notes, gravest first: numbers that cannot be, that do not compare, that are not averaged, names that mislead.
 GRAVE = (
-    "contradicts", "not known", "other values", "different contents", "different triples", "may differ",
-    "not averaged", "the name says",
+    "contradicts", "not known", "other values", "different contents", "may differ", "not averaged", "the name says",
 )  # fmt: skip
+NO_TEST = (
+    "A board sorts, it does not test: a lead may be chance. To test it: kgeval compare (one run of each model) or "
+    "kgeval benchmark (several seeds), with the files as below each table."
+)
 LEGEND = (
-    "One run: value and its interval over test triples. Several seeds: mean ± standard deviation, each run a short "
-    "line; a click opens the runs. Ties: share of ranks with an equal score, the largest of the seeds; where it "
-    "matters, the value from the worst to the best order of ties stands below."
+    "One run: value and interval over test triples. Several seeds: mean ± standard deviation, each run a short line; a "
+    "click opens the runs. Ties: share of ranks with an equal score, the largest of the seeds; if it is above 1%, the "
+    "range from the worst to the best order of ties stands below the value."
 )
 
 
@@ -113,26 +120,28 @@ def _sections(board: Board, title: str, folder: Path) -> list[page.Section]:
     links = {id(run): _relative(run, folder) for run in board.runs}
     embedded = [run for run in board.runs if not links[id(run)]]
     links |= {id(run): f"#card-{i}" for i, run in enumerate(embedded, 1)}
-    names, leaders = _names(board.tables), [_leader(one) for one in board.tables]
-    said = [f"{best} on {name} ({value})" for name, (best, value, _) in zip(names, leaders)]
-    headline = f"Best are {listed(said, N_LEADERS)}"
-    overview: list[page.PagePart] = [_overview(board.tables, names, leaders)]
-    if len(leaders) == 1:
-        headline, overview = f"{leaders[0][0]} leads on {names[0]}: {', '.join(leaders[0][1:])}", []
-    details = [f"{board.sentence()}. The order is no test: below each table stands the command that tests it."]
-    parts = [*overview, *page.graded(board.notes, GRAVE), page.Text(LEGEND)]
-    made = [page.first_section(title, headline, "", details, parts, "Board")]
+    names = _names(board.tables)
+    by_model = grouped((_leader(one), name) for one, name in zip(board.tables, names))
+    said = [f"{model} leads on {listed(on, N_LEADERS)}" for model, on in by_model.items() if model]
+    headline = "; ".join(said[:N_LEADERS]) + (f"; and {len(said) - N_LEADERS:,} more" if len(said) > N_LEADERS else "")
+    overview = page.Beside([_leaders(board.tables, names), *_picture(board.tables, names)])
+    details = [f"{board.sentence()}. {NO_TEST}"]
+    parts = [overview, *page.graded(board.notes, GRAVE), page.Text(LEGEND)]
+    made = [page.first_section(title, headline or "no ranked run", "", details, parts, "Board")]
     made += [_table_section(one, i, name, links) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:
         caption = f"{counted(len(board.unread), 'file')} of {board.n_files:,} could not be read"
         columns = [Column.of_labels(head, texts) for head, texts in zip(("file", "why"), zip(*board.unread))]
         made.append(page.Section("unread", "Not read", [Table(columns, caption=caption, name="unread")]))
     if embedded:
-        about = page.Text("The cards of runs whose card is not a file in the folder of this page.")
         names = [f"{run.name} ({short(run.place, MAX_PLACE)})" for run in embedded]
         codes = [page.Code(str(run.card), f"card-{i}-text") for i, run in enumerate(embedded, 1)]
         cards = [page.Fold(name, [code], f"card-{i}") for i, (name, code) in enumerate(zip(names, codes), 1)]
-        made.append(page.Section("cards", "Cards", [about, *cards]))
+        made.append(
+            page.Section(
+                "cards", "Cards", [page.Fold(f"{counted(len(cards), 'card')} without a file beside this page", cards)]
+            )
+        )
     return made
 
 
@@ -155,27 +164,71 @@ def _names(tables: Sequence[BoardTable]) -> list[str]:
     return [f"{text} ({i})" if datasets.count(name) > 1 else text for text, name, i in zip(shown, datasets, places)]
 
 
-def _leader(one: BoardTable) -> tuple[str, str, str]:
-    """Return the best model of a table, its value, and by how much it is ahead of the next, as texts."""
-    if not one.ranked:
-        return "no ranked run", "", ""
-    (best, value), decimals, ahead = one.ranked[0], display_of(one.metrics[0]).decimals, "alone"
-    for second, other in one.ranked[1:2]:
-        gap = written(abs(value - other), enough_decimals([value - other], decimals))
-        ahead = f"{gap} ahead of {shown_name(second.model, MAX_NAME)}"
-    return shown_name(best.model, MAX_NAME), f"{heading_of(one.metrics[0])} {written(value, decimals)}", ahead
+def _leader(one: BoardTable) -> str:
+    """Return the best model of a table; empty if no run is ranked."""
+    return shown_name(one.ranked[0][0].model, MAX_NAME) if one.ranked else ""
 
 
-def _overview(tables: Sequence[BoardTable], names: Sequence[str], leaders: Sequence[tuple[str, str, str]]) -> Table:
-    """Return the list of the tables: what sets each apart, who leads it, and by how much."""
+def _leaders(tables: Sequence[BoardTable], names: Sequence[str]) -> Table:
+    """Return the list of the tables: what sets each apart, who leads it, by how much, and whether ties could decide."""
     links = [partial(tag, "a", label(name), href=f"#table-{i}") for i, name in enumerate(names, 1)]
-    cells = [Cell(printable(name), markup=link) for name, link in zip(names, links)]
     apart = [", ".join(one.apart(tables)) for one in tables]
-    columns = [Column("dataset", cells, is_label=True), Column.of_labels("apart from others of it by", apart)]
-    columns += [Column.of_labels(head, texts) for head, texts in zip(("best", "value", "ahead"), zip(*leaders))]
-    columns.append(Column.of_counts("runs", [len(one.runs) for one in tables]))
-    caption = "One table for each dataset, protocol and number of ranks; values in different tables are not comparable."
-    return Table(columns, caption=caption, name="tables", kind="fit")
+    cells = [Cell(printable(name), markup=link, note=why) for name, link, why in zip(names, links, apart)]
+    headings = dict.fromkeys(heading_of(one.metrics[0]) for one in tables if one.metrics)
+    heads = " or ".join(headings) or "value", "ahead by", "ranges under ties"
+    columns = [
+        Column("dataset", cells, is_label=True),
+        Column.of_labels("best model", [_leader(one) or "no ranked run" for one in tables]),
+        *(Column(head, column) for head, column in zip(heads, zip(*map(_lead, tables)))),
+        Column.of_counts("runs", [len(one.runs) for one in tables]),
+    ]
+    caption = "Leaders of each dataset, protocol and number of ranks; values of different rows do not compare."
+    return Table(columns, caption=caption, name="leaders", kind="narrow leaders")
+
+
+def _lead(one: BoardTable) -> tuple[Cell, Cell, Cell]:
+    """Return the value of the best model, its lead over the next model, and whether ranges under ties overlap."""
+    if not one.ranked:
+        return Cell(), Cell(), Cell()
+    metric, ((_, value), *others) = one.metrics[0], one.best_of_models
+    decimals, sign = display_of(metric).decimals, 1 if Key.parse(metric).higher_is_better else -1
+    shown = Cell(written(value, decimals), numbers=(value,))
+    if not others:
+        return shown, Cell("only model"), Cell()
+    gap, second = abs(value - others[0][1]), shown_name(others[0][0].model, MAX_NAME)
+    text = written(gap, enough_decimals([gap], decimals)) if gap else "equal"
+    lead = Cell(text, numbers=(gap,), note=f"over {second}")
+    (worst, top), *ranges = [row.tie_range(metric) for row, _ in one.best_of_models]
+    if all(low == high for low, high in ((worst, top), *ranges)):
+        return shown, lead, Cell("few ties")
+    within = [row.model for (row, _), (_, high) in zip(others, ranges) if sign * high >= sign * worst]
+    note = f"with {shown_name(listed(within, 1), MAX_NAME)}"
+    return shown, lead, Cell("overlap", tone="warn", note=note) if within else Cell("apart")
+
+
+def _picture(tables: Sequence[BoardTable], names: Sequence[str]) -> list[page.PagePart]:
+    """Return the figure of the models of the largest table of each dataset, as far as these have the same metric."""
+    largest = [same[0] for same in grouped((one.dataset, (one, name)) for one, name in zip(tables, names)).values()]
+    kept = [(one, name) for one, name in largest if one.ranked and one.metrics[0] == largest[0][0].metrics[0]]
+    shown = kept[:MAX_LANES]
+    if not shown:
+        return []
+    metric, heading = shown[0][0].metrics[0], heading_of(shown[0][0].metrics[0])
+    ends = [(*row.tie_range(metric), i) for i, (one, _) in enumerate(shown) for row, _ in one.ranked]
+    marks: list[Mark] = [Line.of_parts([(low, i, high, i) for low, high, i in ends if low != high], "interval", OTHERS)]
+    for i, (one, _) in enumerate(shown):
+        digits = display_of(metric).decimals
+        titles = tuple(f"{row.model} {written(value, digits)}" for row, value in one.ranked)
+        points = tuple((value, float(i)) for _, value in one.ranked)
+        marks.append(Dots(points[1:], OTHERS, (False,) * len(points[1:]), titles=titles[1:]))
+        marks.append(Dots(points[:1], BEST, (True,), titles=titles[:1]))
+    x = Axis.of_values(heading, [end for low, high, _ in ends for end in (low, high)], unit=True)
+    best = tuple((float(i), _leader(one)) for i, (one, _) in enumerate(shown))
+    panel = Panel(x, Axis.of_rows([name for _, name in shown]), tuple(marks), LANE_HEIGHT * len(shown), right=best)
+    legend: list[tuple[str, Mark]] = [("best model", Dots((), BEST, (True,))), ("others", Dots((), OTHERS, (False,)))]
+    title = f"{heading} of the models in the largest table of each dataset"
+    drawing = partial(svg, Figure(title, (panel,), tuple(legend)))
+    return [page.Figure(drawing, f"{title}. Line: from the worst to the best order of ties.")]
 
 
 # ---- a table ----
@@ -183,14 +236,8 @@ def _overview(tables: Sequence[BoardTable], names: Sequence[str], leaders: Seque
 
 def _table_section(one: BoardTable, place: int, name: str, links: dict[int, str]) -> page.Section:
     """Return the section of a table: its protocol, its rows, and the command that tests their differences."""
-    metric, coverage = one.metrics[0] if one.metrics else "mrr", one.coverage
-    parts: list[page.PagePart] = []
-    if not coverage.is_full:
-        reasons = "; ".join(f"{counted(n, 'rank')}: {reason}" for reason, n in coverage.dropped)
-        text = f"Only {coverage}. Left out: {reasons or 'no reason is in the card'}."
-        if not coverage.is_fixed:
-            text += " Runs with equal numbers may have ranks of different triples; a card does not list the triples."
-        parts.append(page.Text(text, "caution"))
+    metric = one.metrics[0] if one.metrics else "mrr"
+    parts: list[page.PagePart] = [page.Text(one.caution[0].upper() + one.caution[1:], "caution")] if one.caution else []
     caption = f"Table {place}: {printable(one.dataset)}, best {heading_of(metric)} first"
     rows = _rows_table(one.rows, one.metrics, links, caption, f"board-{place}", "sortable board")
     runs = [run for row, _ in one.ranked for run in row.runs]
@@ -208,14 +255,15 @@ def _rows_table(
 ) -> Table:
     """Return a table of rows; the runs of a model with several seeds are such a table, which a click opens."""
     columns = [Column("model", [_model(row) for row in rows], is_label=True)]
-    for metric in metrics[:1]:
-        ranked = [run for row in rows for run in row.runs if row.is_ranked]
-        ends = chain(*((*run.cell(metric), *(run.tie_ends(metric) or ())) for run in ranked))
-        columns.append(Column.of_drawings(ends, [_bar(row, metric) if row.is_ranked else None for row in rows]))
     for metric in metrics:
         digits = decimals_for([row.value(metric)[0] for row in rows], display_of(metric).decimals)
         cells = [_value(row, metric, digits) for row in rows]
         columns.append(Column(titled(metric, Key.parse(metric).higher_is_better), cells))
+    for metric in metrics[:1]:
+        ranked = [run for row in rows for run in row.runs if row.is_ranked]
+        ends = chain(*((*run.cell(metric), *(run.tie_ends(metric) or ())) for run in ranked))
+        drawings = [_bar(row, metric) if row.is_ranked else None for row in rows]
+        columns.insert(2, Column.of_drawings(ends, drawings))
     columns.append(Column("ties", [_ties(row) for row in rows]))
     columns.append(Column("card", [_link(row, links) for row in rows], is_label=True))
     several = [(i, row) for i, row in enumerate(rows) if len(row.runs) > 1]
@@ -231,8 +279,12 @@ def _runs_table(row: BoardRow, metrics: Sequence[str], links: dict[int, str], na
 
 
 def _model(row: BoardRow) -> Cell:
-    seed = row.runs[0].card.seed
-    note = counted(len(row.runs), "seed") if len(row.runs) > 1 else "" if seed is None else f"seed {seed}"
+    first = row.runs[0]
+    note = "" if first.card.seed is None else f"seed {first.card.seed}"
+    if len(row.runs) > 1:
+        note = counted(len(row.runs), "seed")
+    elif first.label:
+        note = shown_name(f"no name; {first.card.model}", MAX_PLACE)
     return Cell(printable(row.model), note="" if note == row.model else note, flag=", ".join(row.marks))
 
 
@@ -247,9 +299,8 @@ def _value(row: BoardRow, metric: str, digits: int) -> Cell:
     """Return the value of a run with its interval, or a mean with its deviation, and its range over ties below it."""
     card, numbers = row.runs[0].card, row.value(metric)
     if not row.is_ranked:  # a value without a number by which a click could sort the row
-        return Cell(written(numbers[0], digits), reason="; ".join(card.contradictions) or UNKNOWN_NEGATIVES)
-    ends = [run.tie_ends(metric) or (run.value(metric),) * 2 for run in row.runs]
-    worst, best = (written(sum(of) / len(ends), digits) for of in zip(*ends))
+        return Cell(written(numbers[0], digits), reason=row.runs[0].doubt)
+    worst, best = (written(end, digits) for end in row.tie_range(metric))
     note = f"ties: {worst} to {best}" if worst != best else ""
     if len(row.runs) > 1:
         deviation = written(numbers[3], digits) if math.isfinite(numbers[3]) else ""

@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
 def test_it_writes_the_page_and_says_what_it_read(capsys, folder):
     assert main(["board", str(folder), "-o", str(folder / "board.html")]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("2 runs of 1 model on 1 dataset, in 1 table; 1 file could not be read")
+    assert text.startswith("2 runs of 2 models on 1 dataset, in 1 table; 1 file could not be read")
     assert "not read: bad.json: " in text
     assert f"wrote {folder / 'board.html'}, 0." in text
     page = (folder / "board.html").read_text(encoding="utf-8")

@@ -147,7 +147,7 @@ def test_a_board_does_not_rank_unknown_negatives(tmp_path):
     unranked = {row.model for table in board.tables for row in table.rows if not row.is_ranked}
     assert unranked == {"M1", "M2"}
     assert all(UNKNOWN_NEGATIVES in row.marks for table in board.tables for row in table.rows if row.model in unranked)
-    assert any("the negatives are not known" in note and "not ranked" in note for note in board.notes)
+    assert f"M1.kgeval and M2.kgeval: {UNKNOWN_NEGATIVES}" in board.notes
     assert "negatives that are not known" in json.dumps(Card.of(scores_alone(1)).content)
 
 

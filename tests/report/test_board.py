@@ -86,7 +86,7 @@ def test_a_missing_value_of_one_seed_gives_no_mean(card):
     board = read_board([card("A", 1, 0.2), card("A", 2, None), card("B", 1, 0.1)])
     assert [row.model for row in board.tables[0].rows] == ["B", "A"]
     assert all(math.isnan(part) for part in board.tables[0].rows[1].value("mrr"))
-    assert board.notes == ("A on toy has no mean MRR, and its row is last, since MRR has no value in result 2",)
+    assert board.notes == ("A on toy has no mean MRR: result 2 has no value",)
 
 
 def test_a_card_without_the_sorting_metric_is_named(card):
@@ -95,7 +95,7 @@ def test_a_card_without_the_sorting_metric_is_named(card):
     del content["metrics"]["mrr"]
     board = read_board([card("A", 1, 0.2), Card(content), card("B", 1, 0.1)])
     assert [row.model for row in board.tables[0].rows] == ["B", "A"]
-    assert board.notes == ("A on toy has no mean MRR, and its row is last, since MRR has no value in result 2",)
+    assert board.notes == ("A on toy has no mean MRR: result 2 has no value",)
 
 
 def test_metrics_are_the_filtered_ones_of_both_sides(card):
@@ -151,10 +151,7 @@ def test_a_run_on_the_easiest_triples_does_not_stand_first(tmp_path):
     assert part.heading.endswith("; 20 of 50 ranks")
     assert part.apart(board.tables) == ["20 of 50 ranks"]
     assert full.apart(board.tables) == ["50 of 50 ranks"]
-    where = f"toy, protocol {part.card.protocol_fingerprint}: "
-    said = "the runs have ranks of different triples (50 of 50 ranks and 20 of 50 ranks); they are in different tables"
-    assert f"{where}{said}" in board.notes
-    assert not [note for note in board.notes if "cards do not list" in note]
+    assert "toy: only 20 of 50 ranks. Left out: 30 ranks: the file has no list for it." in board.notes
 
     # Seeds with 50 and 20 ranks are no mean; 20 of these and 20 of those are one table, and this is said.
     write_board([run(range(m), "A", 1), run(easy, "A", 2), run(range(20), "A", 3)], tmp_path / "board.html")
@@ -167,11 +164,10 @@ def test_a_run_on_the_easiest_triples_does_not_stand_first(tmp_path):
     ]
     assert len(reader.rows("board-2")) == 1
     assert runs[1]["counts"]["dropped"] == {"the file has no list for it": 30}
-    said = "2 runs have 20 of 50 ranks each; cards do not list the ranked triples, so these may differ between the runs"
-    assert [note for note in reader.data()["notes"] if note.startswith(f"{where}{said}")]
-    text = "".join(reader.text)
-    assert "Only 20 of 50 ranks. Left out: 30 ranks: the file has no list for it." in text
-    assert [row[1][0] for row in reader.rows("tables")] == ["50 of 50 ranks", "20 of 50 ranks"]
+    said = "nly 20 of 50 ranks. Left out: 30 ranks: the file has no list for it. Cards do not list the ranked triples"
+    assert [note for note in reader.data()["notes"] if note.startswith(f"toy: o{said}")]
+    assert f"O{said}: they may differ between the runs." in "".join(reader.text)
+    assert [row[0][0] for row in reader.rows("leaders")] == ["toy (1)50 of 50 ranks", "toy (2)20 of 50 ranks"]
 
 
 def test_equal_numbers_for_other_reasons_are_other_tables(card):
@@ -207,18 +203,49 @@ def test_a_difference_that_the_sentence_hides_is_said(card):
 def test_doubtful_runs_are_not_averaged(card, changes, reason):
     board = read_board([card("A", **change) for change in changes])
     assert len(board.tables[0].rows) == 2
-    assert [note for note in board.notes if f"2 runs of A on toy are not averaged, since {reason}" in note]
+    assert f"not averaged on toy, since {reason}: 2 runs of A" in board.notes
 
 
-def test_runs_named_by_their_scorer_are_not_averaged(card):
-    """Two models of one class are no two seeds of one model."""
+def test_runs_without_a_name_are_shown_by_their_file_and_not_averaged(card, tmp_path):
+    """Two models of one class are no two seeds of one model; a lead is over another label; one note for all of them."""
     contents = [copy.deepcopy(card("A", seed, 0.2 + seed / 10).content) for seed in (1, 2)]
     for content in contents:
         content["model"]["name_from"] = "scorer"
-    board = read_board([Card(content) for content in contents])
-    assert len(board.tables[0].rows) == 2
-    assert board.notes[0].startswith("2 runs without the name of a model (kgeval evaluate --name)")
-    assert "not averaged, since not all of them name their model" in board.notes[1]
+    cards = [Card(content) for content in contents]
+    board = read_board(cards)
+    assert [row.model for row in board.tables[0].rows] == ["A (result 2)", "A (result 1)"]
+    note = "2 runs have no name; they are shown by file name: name runs with kgeval evaluate --name"
+    assert board.notes == (note,)
+    for name, one in (
+        ("first", cards[0]),
+        ("second", cards[1]),
+        ("below/B", cards[0]),
+        ("third", card("B", None, 0.1)),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write_card(Card({**one.content, "hashes": {"ranks": name, "scores": None}}), tmp_path / f"{name}.json")
+    board = read_board(tmp_path)
+    assert [row.model for row in board.tables[0].rows] == ["second", "below/B.json", "first", "B"]
+    assert board.notes == (note.replace("2", "3"),)
+    write_board(board, tmp_path / "board.html")
+    (row,) = Reader(tmp_path / "board.html").rows("leaders")
+    assert [text for text, _ in row][1:4] == ["second", "0.4000", "0.1000over below/B.json"]
+
+
+def test_a_lead_is_over_another_model(card, tmp_path):
+    """Two runs of A without seeds; with ties, the range of B reaches the worst value of A."""
+    runs = [card("A", None, 0.4), card("A", None, 0.39), card("B", 1, 0.3)]
+    write_board(runs, tmp_path / "board.html")
+    (row,) = Reader(tmp_path / "board.html").rows("leaders")
+    assert [text for text, _ in row] == ["toy", "A", "0.4000", "0.1000over B", "few ties", "3"]
+    for top, said in ((0.41, "overlapwith B"), (0.35, "apart")):
+        runs[2].content["ties"] |= {"share": 0.2, "range": {"mrr": {"pessimistic": 0.2, "optimistic": top}}}
+        write_board(runs, tmp_path / "board.html", overwrite=True)
+        (row,) = Reader(tmp_path / "board.html").rows("leaders")
+        assert row[4][0] == said
+    write_board(runs[:2], tmp_path / "board.html", overwrite=True)
+    (row,) = Reader(tmp_path / "board.html").rows("leaders")
+    assert row[3][0] == "only model"
 
 
 def test_the_same_ranks_under_two_names_are_marked(card):
@@ -237,7 +264,7 @@ def test_a_card_and_its_result_are_one_run(result, tmp_path):
     board = read_board(tmp_path)
     (run,) = board.runs
     assert (run.place, run.copies) == ("run.json", ("run.kgeval",))
-    assert "run.json: the same run is in run.kgeval; it is counted once" in board.notes
+    assert "in more than one file, and counted once: run.json (run.kgeval)" in board.notes
     assert board.n_files == 2
 
 
@@ -326,11 +353,11 @@ def test_the_page_has_every_row(folder):
     assert len(rows) == len(LABELS)
     top = 0.2 + (len(LABELS) - 1) / 100  # of the last label; its runs have 0.001 and 0.002 more
     best, (first, second) = rows[0], reader.rows("board-1-runs-1")
-    assert best[2][0] == f"{top + 0.0015:.4f} ± 0.0007"
-    assert float(best[2][1]["data-v"]) == pytest.approx(top + 0.0015)
+    assert best[1][0] == f"{top + 0.0015:.4f} ± 0.0007"
+    assert float(best[1][1]["data-v"]) == pytest.approx(top + 0.0015)
     assert (first[0][0], second[0][0]) == ("seed 1", "seed 2")
-    assert first[2][0] == f"{top + 0.001:.4f} [{top - 0.049:.4f}, {top + 0.051:.4f}]"
-    means = [float(row[2][1]["data-v"]) for row in rows]
+    assert first[1][0] == f"{top + 0.001:.4f} [{top - 0.049:.4f}, {top + 0.051:.4f}]"
+    means = [float(row[1][1]["data-v"]) for row in rows]
     assert means == sorted(means, reverse=True)
     shown = {row[0][0].replace("2 seeds", "") for row in rows}
     assert {shown_label(label) for label in LABELS if label.isprintable() and len(label) < 30} <= shown
@@ -347,27 +374,26 @@ def headline_of(path):
 
 
 def test_the_headline_names_the_leaders(card, tmp_path):
-    """One table: value and lead; several: the leaders, and a list of the tables with the leads."""
+    """And the list of the tables has values and leads."""
     path = tmp_path / "board.html"
     runs = [card("A", 1, 0.3), card("A", 2, 0.4), card("B", 1, 0.3), card("C", 1, 0.2)]
     write_board(runs, path)
-    assert headline_of(path) == "A leads on toy: MRR 0.3500, 0.0500 ahead of B"
-    assert "tables" not in Reader(path).tables
+    assert headline_of(path) == "A leads on toy"
     write_board([*runs, card("D", 1, 0.9, sides="object")], path, overwrite=True)
-    assert headline_of(path) == "Best are A on toy (1) (MRR 0.3500) and D on toy (2) (MRR 0.9000)"
+    assert headline_of(path) == "A leads on toy (1); D leads on toy (2)"
     reader = Reader(path)
-    rows = [[text for text, _ in row] for row in reader.rows("tables")]
-    assert rows == [
-        ["toy (1)", "both sides", "A", "MRR 0.3500", "0.0500 ahead of B", "4"],
-        ["toy (2)", "object side", "D", "MRR 0.9000", "alone", "1"],
+    rows = [[text for text, _ in row] for row in reader.rows("leaders")]
+    assert [row[:4] for row in rows] == [
+        ["toy (1)both sides", "A", "0.3500", "0.0500over B"],
+        ["toy (2)object side", "D", "0.9000", "only model"],
     ]
-    assert "values in different tables are not comparable" in reader.tables["tables"]["caption"]
-    assert "The order is no test" in "".join(reader.text)
+    assert "values of different rows do not compare" in reader.tables["leaders"]["caption"]
+    assert "A board sorts, it does not test" in "".join(reader.text)
 
 
 def test_a_board_without_a_ranked_run_has_no_leader(card, tmp_path):
     write_board([card("A", mrr=None)], tmp_path / "board.html")
-    assert headline_of(tmp_path / "board.html").startswith("no ranked run leads on toy")
+    assert headline_of(tmp_path / "board.html") == "no ranked run"
 
 
 def test_each_table_has_the_command_that_tests_it(card, tmp_path):
@@ -397,11 +423,11 @@ def test_values_show_their_range_over_ties_where_ties_matter(card, tmp_path):
     runs[2].content["ties"] |= {"share": 0.0, "range": {}}
     write_board(runs, path)
     rows = {row[0][0].partition("2 seeds")[0]: row for row in Reader(path).rows("board-1")}
-    assert rows["A"][2][0] == "0.3500 ± 0.0707ties: 0.2500 to 0.4500"
-    assert "ties: " not in rows["Bseed 1"][2][0]
+    assert rows["A"][1][0] == "0.3500 ± 0.0707ties: 0.2500 to 0.4500"
+    assert "ties: " not in rows["Bseed 1"][1][0]
     assert "warn" in rows["A"][8][1]["class"].split()
     assert rows["A"][8][0] == "20.0%"
-    assert [row[2][0] for row in Reader(path).rows("board-1-runs-1")] == [
+    assert [row[1][0] for row in Reader(path).rows("board-1-runs-1")] == [
         "0.3000 [0.2500, 0.3500]ties: 0.2000 to 0.4000",
         "0.4000 [0.3500, 0.4500]ties: 0.3000 to 0.5000",
     ]
@@ -454,7 +480,7 @@ def test_bounded_values_show_their_bounds(card, tmp_path):
     content["metrics"]["mrr"] = {"value": None, "low": None, "high": None, "least": 0.2, "greatest": 0.4}
     write_board([Card(content)], tmp_path / "board.html")
     row = Reader(tmp_path / "board.html").rows("board-1")[0]
-    assert row[2][0] == "0.2000 to 0.4000"
+    assert row[1][0] == "0.2000 to 0.4000"
 
 
 def test_the_json_of_the_page_is_strict(card, tmp_path):
@@ -506,7 +532,7 @@ def test_a_card_that_contradicts_itself_is_marked_and_not_ranked(result, tmp_pat
         ("wrong", False, ("contradicts itself, not ranked",)),
     ]
     (note,) = [text for text in board.notes if "contradicts" in text]
-    assert note.startswith("wrong.json: the card contradicts itself, so it is not ranked and in no mean: ")
+    assert note.startswith("wrong.json: contradicts itself, not ranked: ")
     write_board(board, tmp_path / "board.html")
     page = (tmp_path / "board.html").read_text(encoding="utf-8")
     row = page[page.index(">wrong<") :].partition("</tr>")[0]
