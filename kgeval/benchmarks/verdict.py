@@ -50,8 +50,10 @@ class BenchmarkVerdict(Clauses):
 
     @property
     def details(self) -> str:
-        """The clauses that the headline does not say; all if it has words of its own."""
-        return self.sentence.removeprefix(self.headline).removeprefix("; ")
+        """The clauses that the headline does not say; where it has words of its own, all that tell more."""
+        if self.sentence.startswith(self.headline):
+            return self.sentence.removeprefix(self.headline).removeprefix("; ")
+        return "; ".join(part for part in self.parts if " is best on " not in part or " against " in part)
 
 
 def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
@@ -114,25 +116,28 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
         said = (listed(better, MAX_WITH_NUMBERS) or "no model") + (f" of {n_datasets}" if better and not is_one else "")
         start = f"Better in {display.heading} than the baseline {shown_name(baseline, MAX_SHORT)}: {said}"
         return f"{start}; {worse:,} of {counted(len(frame), 'difference')} worse, {undecided:,} undecided"
-    best, rest, p_values = list[str](), list[str](), list[float]()
+    best, p_values = list[str](), list[float]()
     answers = grouped((tuple(leaders[dataset]), dataset) for dataset in benchmark.datasets)
     for found, datasets in sorted(answers.items(), key=lambda answer: -len(answer[1])):
-        names, where = (
-            listed([shown_name(one, MAX_SHORT) for one in of], MAX_WITH_NUMBERS) for of in (found, datasets)
-        )
-        if len(found) != 1:
-            rest.append(f"undecided on {where} between {names}" if found else f"no verdict on {where}")
-            continue
-        won = frame[(frame["better"] == found[0]) & frame["dataset"].isin(datasets)]
-        sizes = won["difference"].abs().groupby(won["dataset"]).min()
-        decimals = enough_decimals(sizes, display.decimals)
-        by = " to ".join(dict.fromkeys(written(size, decimals) for size in (sizes.min(), sizes.max())))
-        best.append(f"{names} on {where} by {by}")
-        p_values.append(float(won["p_corrected"].max()))
+        if len(found) == 1:
+            won = frame[(frame["better"] == found[0]) & frame["dataset"].isin(datasets)]
+            sizes = won["difference"].abs().groupby(won["dataset"]).min()
+            decimals = enough_decimals(sizes, display.decimals)
+            by = " to ".join(dict.fromkeys(written(size, decimals) for size in (sizes.min(), sizes.max())))
+            best.append(f"{shown_name(found[0], MAX_SHORT)} on {_where(datasets)} by {by}")
+            p_values.append(float(won["p_corrected"].max()))
+    undecided = [dataset for dataset in benchmark.datasets if len(leaders[dataset]) > 1]
+    none = [dataset for dataset in benchmark.datasets if not leaders[dataset]]
+    said = [f"undecided on {_where(undecided)}"] if undecided else []
+    said += [f"no verdict on {_where(none)}"] if none else []
     if not best:
-        return f"{display.heading}: {'; '.join(rest)}"
-    p_value = p_equals(max(p_values), benchmark.alpha).replace("=", "<=")
-    return "; ".join([f"Best in {display.heading} ({p_value}): {', '.join(best)}", *rest])
+        return f"{display.heading}: {'; '.join(said)}"
+    p_value = p_equals(max(p_values), benchmark.alpha).replace("=", "≤")
+    return "; ".join([f"Best in {display.heading}: {', '.join(best)} ({p_value})", *said])
+
+
+def _where(datasets: Sequence[str]) -> str:
+    return listed([shown_name(dataset, MAX_SHORT) for dataset in datasets], MAX_WITH_NUMBERS)
 
 
 def _sentence(benchmark: Benchmark, dataset: str) -> Sentence:

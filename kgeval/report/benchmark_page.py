@@ -105,7 +105,8 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     ranks = benchmark.values.rank(ascending=not benchmark.keys[benchmark.metric].higher_is_better).mean(axis=1)
     places = {str(model): place for place, model in enumerate(ranks.sort_values(kind="stable").index)}
     verdict, first = benchmark.verdict, [_means(benchmark, places), *page.graded(benchmark.notes, GRAVE)]
-    made = [page.first_section(title, verdict.headline, "", list(filter(None, [verdict.details])), first)]
+    details = [f"{verdict.details[0].upper()}{verdict.details[1:]}."] if verdict.details else []
+    made = [page.first_section(title, verdict.headline, "", details, first)]
     made += [_differences(benchmark, places)] if len(benchmark.differences) else []
     made += [_seeds(benchmark, places)] if (benchmark.table["n_seeds"] > 1).any() else []
     made += [_together(benchmark, places)] if min(len(benchmark.datasets), len(places)) > 1 else []
