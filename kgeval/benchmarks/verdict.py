@@ -126,14 +126,14 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
             by = " to ".join(dict.fromkeys(written(size, decimals) for size in (sizes.min(), sizes.max())))
             best.append(f"{shown_name(found[0], MAX_SHORT)} on {_where(datasets)} by {by}")
             p_values.append(float(won["p_corrected"].max()))
-    undecided = [dataset for dataset in benchmark.datasets if len(leaders[dataset]) > 1]
+    open_on = [dataset for dataset in benchmark.datasets if len(leaders[dataset]) > 1]
     none = [dataset for dataset in benchmark.datasets if not leaders[dataset]]
-    said = [f"undecided on {_where(undecided)}"] if undecided else []
-    said += [f"no verdict on {_where(none)}"] if none else []
+    texts = [f"undecided on {_where(open_on)}"] if open_on else []
+    texts += [f"no verdict on {_where(none)}"] if none else []
     if not best:
-        return f"{display.heading}: {'; '.join(said)}"
+        return f"{display.heading}: {'; '.join(texts)}"
     p_value = p_equals(max(p_values), benchmark.alpha).replace("=", "≤")
-    return "; ".join([f"Best in {display.heading}: {', '.join(best)} ({p_value})", *said])
+    return "; ".join([f"Best in {display.heading}: {', '.join(best)} ({p_value})", *texts])
 
 
 def _where(datasets: Sequence[str]) -> str:

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from kgeval.audit import audit
-from kgeval.base.checks import grouped
-from kgeval.base.wording import MISSING, count_text, percent, shown_label, written
+from kgeval.base.wording import MISSING, count_text, percent, shown_label
 from kgeval.data.dataset import Dataset
+from kgeval.display.differences import shown_differences
 from kgeval.display.html import Markup, joined, tag
-from kgeval.display.table import Cell, Column, Table, difference_cell, heading_of
+from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.grammar import display_of
 from kgeval.report.document import Fold, Lines, PagePart, Section, Text, again
 from kgeval.report.page_cautions import head_lines
 from kgeval.report.page_report import SUMMARY_METRICS, Report
 from kgeval.report.page_values import meaning_of
 from kgeval.results.evaluation_result import audit_of
-from kgeval.stats.moments import FEW_CLUSTERS
 
 NO_AUDIT = (
     "These results contain no audit of their dataset: kgeval report ... --dataset FOLDER adds it, and kgeval audit "
     "FOLDER shows it."
 )
+DETECTABLE = "Detectable: the true difference that the test would find about four times in five."
 TERMS = (
     ("positive", "A triple that is ranked; it is true."),
     ("query", "A positive with one entity hidden: (s, p, ?) or (?, p, o)."),
@@ -50,7 +52,7 @@ TERMS = (
         "p (Holm)",
         "The p-value, corrected for all tests of the comparison; a difference is decided if it is at most alpha.",
     ),
-    ("detectable", "The true difference that the test would find about four times in five."),
+    ("detectable", DETECTABLE),
     ("contribution", "The share of the ranks of a group times its difference; contributions add up to the difference."),
     ("reversed", "A group in which the other model leads, with an interval that excludes 0."),
     ("Bonferroni", "The level of an interval divided by the number of groups, so that rarely any of them errs."),
@@ -161,48 +163,16 @@ def all_tests(report: Report) -> list[PagePart]:
     comparison = report.comparison
     if comparison is None:
         return []
-    rows, alpha = report.rows, comparison.alpha
+    rows = report.rows
+    shown = shown_differences(rows, comparison.alpha)
+    pairs = Counter(f"{row['first']} - {row['second']}" for row in rows)
+    columns = [column for column in shown.columns[len(pairs) > 1 :] if not column.is_drawn]  # metrics share no axis
     sizes = {(row["n"], row["n_clusters"]) for row in rows}
-    few = [row["n_effective"] < FEW_CLUSTERS for row in rows]
-    digits = [display_of(row["metric"]).decimals for row in rows]
-
-    def numbers(name: str) -> list[Cell]:
-        return [Cell(written(row[name], n), numbers=(row[name],)) for row, n in zip(rows, digits)]
-
-    gaps = [(row["difference"], row["low"], row["high"]) for row in rows]
-    counts = ["/".join(count_text(row[name]) for name in ("wins", "ties", "losses")) for row in rows]
-    columns = [
-        Column("metric", [Cell(heading_of(row["metric"]), reason=row["reason"]) for row in rows], is_label=True),
-        Column("first", numbers("value_first")),
-        Column("second", numbers("value_second")),
-        Column("difference", [difference_cell(gap, n, bool(row["better"])) for gap, n, row in zip(gaps, digits, rows)]),
-        Column.of_p_values("p", [row["p"] for row in rows], alpha),
-        Column.of_p_values("p (Holm)", [row["p_corrected"] for row in rows], alpha),
-        Column("smallest detectable", numbers("detectable")),
-        Column.of_texts("wins/ties/losses", counts),
-        Column.of_labels("favours", [str(row["better"] or row["decision"]) for row in rows]),
-    ]
-    if len(sizes) > 1 or any(few):
-        texts = [
-            f"{count_text(row['n'])}, {count_text(row['n_clusters'])}"
-            + (f" ({row['n_effective']:.0f} effective)" if is_few else "")
-            for row, is_few in zip(rows, few)
-        ]
-        columns.append(Column.of_texts("ranks, clusters", texts))
-    pairs = grouped((f"{row['first']} - {row['second']}", row) for row in rows)
-    size = ""
+    caption = f"Paired comparison of the models. {DETECTABLE}"
     if len(sizes) == 1:
-        ((n, n_clusters),) = sizes
-        size = f" {count_text(n)} ranks in {count_text(n_clusters)} clusters."
-    caption = (
-        "Paired comparison of the models. Smallest detectable: the true difference that the test would find about four "
-        f"times in five.{size}"
-    )
-    reasons = list(dict.fromkeys(row["reason"] for row in rows if row["reason"]))
-    groups = [(pair, len(of_pair)) for pair, of_pair in pairs.items()]
-    table = Table(
-        columns, [("", reason) for reason in reasons], caption=caption, name="tests", groups=groups, kind="tall"
-    )
+        caption += " {} ranks in {} clusters.".format(*map(count_text, *sizes))
+    groups = list(pairs.items()) if len(pairs) > 1 else []
+    table = replace(shown, columns=columns, caption=caption, name="tests", groups=groups, kind="tall")
     return [Lines([line for line in comparison.header() if not line.startswith("note: ")]), table]
 
 

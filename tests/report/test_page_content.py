@@ -443,13 +443,13 @@ def test_the_comparison(made, data):
     pairs = [(a, b, m) for a, b in (NAMES[:2], NAMES[::2], NAMES[1:]) for m in ("MRR", "hits@10", "MR")]
     assert [(*row["group"].split(" - "), row["metric"]) for row in rows] == pairs
     found = {(r["first"], r["second"], r["metric"]): r for r in comparison.differences.to_dict("records")}
-    names = {"difference": "difference", "difference low": "low", "difference high": "high", "p": "p"}
-    names |= {"p (Holm)": "p_corrected", "first": "value_first", "second": "value_second"}
+    names = {"difference": "difference", "difference low": "low", "difference high": "high"}
+    names |= {"p (Holm)": "p_corrected"}
     for shown, (a, b, m) in zip(rows, pairs):
         row = found[a, b, m.lower()]
         assert {name: shown[name] for name in names} == {name: row[own] for name, own in names.items()}
         assert shown["wins/ties/losses"] == f"{row['wins']}/{row['ties']}/{row['losses']}"
-        assert shown["favours"] == (row["better"] or "undecided")
+        assert shown["better"] == (row["better"] or "undecided")
         assert (row["better"] != "") == (row["p_corrected"] <= 0.05)
     assert any(row["better"] for row in found.values())
 
