@@ -1,13 +1,14 @@
 """Benchmarks: models x seeds x datasets in one table, and cards of runs."""
 
 from kgeval.base.checks import answers_old_names, shows_only
-from kgeval.benchmarks import benchmark_text, card, model_benchmark, runs, tables
+from kgeval.benchmarks import across, benchmark_text, card, model_benchmark, runs, tables
 from kgeval.benchmarks.card import Card, read_card, write_card
 from kgeval.benchmarks.verification import verify_card
 from kgeval.results.run_names import named
 
 __all__ = [
     "Card",
+    "across",
     "benchmark_text",
     "card",
     "model_benchmark",

@@ -5,10 +5,10 @@ this package.
 """
 
 from kgeval.base.checks import shows_only
-from kgeval.features import columns, relations, rows
+from kgeval.features import columns, relations
 from kgeval.features.entity_types import read_types
 from kgeval.features.popularity import popularity_weights
 from kgeval.features.relations import leaks
 
-__all__ = ["columns", "leaks", "popularity_weights", "read_types", "relations", "rows"]
+__all__ = ["columns", "leaks", "popularity_weights", "read_types", "relations"]
 __dir__ = shows_only(__all__)

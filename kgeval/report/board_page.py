@@ -6,14 +6,12 @@ Users and ``kgeval board`` call it.
 from __future__ import annotations
 
 import math
-import os
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from urllib.parse import quote
 
 from kgeval.base.checks import counted, grouped, listed, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
@@ -21,12 +19,12 @@ from kgeval.base.wording import decimals_for, enough_decimals, percent, printabl
 from kgeval.benchmarks.card import Card
 from kgeval.comparison.verdict import shown_name
 from kgeval.display.html import Markup, interval_bar, tag
-from kgeval.display.html_tables import html_table, label, short
+from kgeval.display.html_tables import html_table, label
 from kgeval.display.table import Cell, Column, Table, heading_of, titled, value_cell
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
 from kgeval.report import document as page
-from kgeval.report.board import Board, BoardRow, BoardRun, BoardTable, read_board
+from kgeval.report.board import Board, BoardRow, BoardTable, read_board
 from kgeval.report.figure import Axis, Dots, Figure, Line, Mark, Panel
 from kgeval.report.figure_svg import svg
 from kgeval.results.display import MAX_TIES
@@ -74,8 +72,7 @@ def write_board(
     runs : Board, path, or sequence of paths, cards and results
         As in `read_board`: a folder stands for all cards (``.json``) and results (``.kgeval``) in it and below it.
     path : str or Path
-        The file to write; its name ends in ``.html`` or ``.htm``. Rows link to cards in its folder and below it; other
-        cards are part of the page.
+        The file to write; its name ends in ``.html`` or ``.htm``.
     overwrite : bool
         Whether an existing file may be replaced.
     title : str, optional
@@ -102,7 +99,7 @@ def write_board(
     datasets = dict.fromkeys(one.dataset for one in board.tables)
     if not title or not title.strip():
         title = f"kgeval board: {', '.join(datasets)}"
-    sections = _sections(board, title, Path(os.path.realpath(path)).parent)
+    sections = _sections(board, title)
     records = [
         {name: run.card.content[name] for name in FIELDS}
         | {"table": f"board-{i}", "file": run.place, "copies": run.copies}
@@ -115,11 +112,8 @@ def write_board(
         stream.write(text.encode("utf-8"))
 
 
-def _sections(board: Board, title: str, folder: Path) -> list[page.Section]:
-    """Return the sections; cards in `folder` or below it are linked, the others are embedded."""
-    links = {id(run): _relative(run, folder) for run in board.runs}
-    embedded = [run for run in board.runs if not links[id(run)]]
-    links |= {id(run): f"#card-{i}" for i, run in enumerate(embedded, 1)}
+def _sections(board: Board, title: str) -> list[page.Section]:
+    """Return the sections: the leaders, the tables, and what could not be read."""
     names = _names(board.tables)
     by_model = grouped((_leader(one), name) for one, name in zip(board.tables, names))
     said = [f"{model} leads on {listed(on, N_LEADERS)}" for model, on in by_model.items() if model]
@@ -128,32 +122,12 @@ def _sections(board: Board, title: str, folder: Path) -> list[page.Section]:
     details = [f"{board.sentence()}. {NO_TEST}"]
     parts = [overview, *page.graded(board.notes, GRAVE), page.Text(LEGEND)]
     made = [page.first_section(title, headline or "no ranked run", "", details, parts, "Board")]
-    made += [_table_section(one, i, name, links) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
+    made += [_table_section(one, i, name) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:
         caption = f"{counted(len(board.unread), 'file')} of {board.n_files:,} could not be read"
         columns = [Column.of_labels(head, texts) for head, texts in zip(("file", "why"), zip(*board.unread))]
         made.append(page.Section("unread", "Not read", [Table(columns, caption=caption, name="unread")]))
-    if embedded:
-        names = [f"{run.name} ({short(run.place, MAX_PLACE)})" for run in embedded]
-        codes = [page.Code(str(run.card), f"card-{i}-text") for i, run in enumerate(embedded, 1)]
-        cards = [page.Fold(name, [code], f"card-{i}") for i, (name, code) in enumerate(zip(names, codes), 1)]
-        made.append(
-            page.Section(
-                "cards", "Cards", [page.Fold(f"{counted(len(cards), 'card')} without a file beside this page", cards)]
-            )
-        )
     return made
-
-
-def _relative(run: BoardRun, folder: Path) -> str:
-    """Return the link from a folder to the card of a run; empty if the card is not a file in this folder or below."""
-    if run.path is None or run.path.suffix.lower() != ".json":
-        return ""
-    try:
-        inside = Path(os.path.realpath(run.path)).relative_to(folder)
-    except ValueError:
-        return ""
-    return "./" + quote(os.fsencode(inside.as_posix()))
 
 
 def _names(tables: Sequence[BoardTable]) -> list[str]:
@@ -234,12 +208,12 @@ def _picture(tables: Sequence[BoardTable], names: Sequence[str]) -> list[page.Pa
 # ---- a table ----
 
 
-def _table_section(one: BoardTable, place: int, name: str, links: dict[int, str]) -> page.Section:
+def _table_section(one: BoardTable, place: int, name: str) -> page.Section:
     """Return the section of a table: its protocol, its rows, and the command that tests their differences."""
     metric = one.metrics[0] if one.metrics else "mrr"
     parts: list[page.PagePart] = [page.Text(one.caution[0].upper() + one.caution[1:], "caution")] if one.caution else []
     caption = f"Table {place}: {printable(one.dataset)}, best {heading_of(metric)} first"
-    rows = _rows_table(one.rows, one.metrics, links, caption, f"board-{place}", "sortable board")
+    rows = _rows_table(one.rows, one.metrics, caption, f"board-{place}", "sortable board")
     runs = [run for row, _ in one.ranked for run in row.runs]
     files = [str(Path(run.place).with_suffix(".kgeval")) for run in runs]
     command = "benchmark" if len(runs) > len(one.ranked) else "compare"
@@ -250,9 +224,7 @@ def _table_section(one: BoardTable, place: int, name: str, links: dict[int, str]
     return page.Section(f"table-{place}", name, parts)
 
 
-def _rows_table(
-    rows: Sequence[BoardRow], metrics: Sequence[str], links: dict[int, str], caption: str, name: str, kind: str
-) -> Table:
+def _rows_table(rows: Sequence[BoardRow], metrics: Sequence[str], caption: str, name: str, kind: str) -> Table:
     """Return a table of rows; the runs of a model with several seeds are such a table, which a click opens."""
     columns = [Column("model", [_model(row) for row in rows], is_label=True)]
     for metric in metrics:
@@ -265,17 +237,16 @@ def _rows_table(
         drawings = [_bar(row, metric) if row.is_ranked else None for row in rows]
         columns.insert(2, Column.of_drawings(ends, drawings))
     columns.append(Column("ties", [_ties(row) for row in rows]))
-    columns.append(Column("card", [_link(row, links) for row in rows], is_label=True))
     several = [(i, row) for i, row in enumerate(rows) if len(row.runs) > 1]
-    opened = {i: partial(_runs_table, row, metrics, links, f"{name}-runs-{i + 1}") for i, row in several}
+    opened = {i: partial(_runs_table, row, metrics, f"{name}-runs-{i + 1}") for i, row in several}
     return Table(columns, caption=caption, name=name, opened=opened, kind=kind)
 
 
-def _runs_table(row: BoardRow, metrics: Sequence[str], links: dict[int, str], name: str) -> Markup:
+def _runs_table(row: BoardRow, metrics: Sequence[str], name: str) -> Markup:
     rows = [BoardRow(f"seed {run.card.seed}", (run,)) for run in row.runs]
     table, place = name.split("-")[1::2]
     caption = f"Runs of {printable(row.model)}, row {place} of table {table}"
-    return html_table(_rows_table(rows, metrics, links, caption, name, "board"))
+    return html_table(_rows_table(rows, metrics, caption, name, "board"))
 
 
 def _model(row: BoardRow) -> Cell:
@@ -285,7 +256,8 @@ def _model(row: BoardRow) -> Cell:
         note = counted(len(row.runs), "seed")
     elif first.label:
         note = shown_name(f"no name; {first.card.model}", MAX_PLACE)
-    return Cell(printable(row.model), note="" if note == row.model else note, flag=", ".join(row.marks))
+    places, note = ", ".join(printable(run.place) for run in row.runs), "" if note == row.model else note
+    return Cell(printable(row.model), note=note, flag=", ".join(row.marks), reason=places)
 
 
 def _bar(row: BoardRow, metric: str) -> Callable[..., Markup]:
@@ -313,10 +285,3 @@ def _value(row: BoardRow, metric: str, digits: int) -> Cell:
 def _ties(row: BoardRow) -> Cell:
     share = max((run.card.tie_rate for run in row.runs if math.isfinite(run.card.tie_rate)), default=math.nan)
     return Cell(percent(share), numbers=(share,), tone="warn" if share > MAX_TIES else "")
-
-
-def _link(row: BoardRow, links: dict[int, str]) -> Cell:
-    """Return the link to the card of a run; several runs have theirs where they are opened."""
-    run, title = row.runs[0], printable(f"{row.runs[0].place}: {row.runs[0].name}")
-    link = partial(tag, "a", "card", href=links[id(run)], title=title)
-    return Cell("card", markup=link) if len(row.runs) == 1 else Cell()

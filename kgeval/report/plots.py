@@ -15,7 +15,6 @@ change the settings of matplotlib. The pages draw the same figures (`kgeval.repo
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,6 +27,7 @@ import pandas as pd
 from kgeval.base.checks import GONE, check_positive_int, counted, names_unknown_arguments, shows_only
 from kgeval.base.terminal import distinct_labels
 from kgeval.base.wording import printable
+from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.names import Results, check_names, name_results
@@ -49,7 +49,6 @@ from kgeval.report.figure_matplotlib import draw, save_figure, style_of
 from kgeval.report.page_distributions import distribution, hits_at_cuts
 from kgeval.report.page_report import column_words
 from kgeval.results.evaluation_result import EvaluationResult, entity_part
-from kgeval.stats.across_datasets import Nemenyi
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -308,38 +307,9 @@ def difference_plot(
     return _drawn(figures.difference_rows(parts, f"{size}{n}; filled: {rule}"), source, (), style, ax, title)
 
 
-@typing.runtime_checkable
-class RankedModels(typing.Protocol):
-    """What the critical-difference diagram shows; `kgeval.benchmarks.across.AcrossDatasets` has these properties."""
-
-    @property
-    def metric(self) -> str:
-        """The text of the metric's key."""
-
-    @property
-    def alpha(self) -> float:
-        """The significance level."""
-
-    @property
-    def n_datasets(self) -> int:
-        """The number of datasets that count."""
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row per model, best mean rank first: ``model, mean_rank``."""
-
-    @property
-    def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The groups of models that are not told apart."""
-
-    @property
-    def nemenyi(self) -> Nemenyi | None:
-        """Nemenyi's test; None if there is no test."""
-
-
 @names_unknown_arguments(test=f"{GONE}Conover's test tells equal models apart too often; Nemenyi's test is drawn")
 def critical_differences(
-    across: RankedModels | Benchmark,
+    across: AcrossDatasets | Benchmark,
     *,
     names: Mapping[str, str] | None = None,
     style: str = "screen",
@@ -373,7 +343,7 @@ def critical_differences(
     Research 7 (figure 1).
     """
     across = across.across() if isinstance(across, Benchmark) else across
-    if not isinstance(across, RankedModels):
+    if not isinstance(across, AcrossDatasets):
         raise MetricError(f"critical_differences needs the result of benchmark.across(); got {type(across).__name__}")
     models, n_datasets = across.table["model"].tolist(), across.n_datasets
     if len(models) < 2 or not n_datasets:

@@ -33,7 +33,7 @@ def test_it_writes_the_page_and_says_what_it_read(capsys, folder):
     assert f"wrote {folder / 'board.html'}, 0." in text
     page = (folder / "board.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
-    assert 'href="./far.json"' in page
+    assert 'title="far.json"' in page
 
 
 def test_it_does_not_replace_a_file_unasked(capsys, folder):

@@ -258,7 +258,7 @@ def test_the_same_ranks_under_two_names_are_marked(card):
 
 
 def test_a_card_and_its_result_are_one_run(result, tmp_path):
-    """Counted once, named both; the row links to the card."""
+    """Counted once, named both."""
     result.save(tmp_path / "run.kgeval")
     write_card(result, tmp_path / "run.json")
     board = read_board(tmp_path)
@@ -433,25 +433,16 @@ def test_values_show_their_range_over_ties_where_ties_matter(card, tmp_path):
     ]
 
 
-def test_rows_link_to_cards_in_the_folder_and_hold_the_others(folder, result, tmp_path_factory):
-    """A link is relative and quoted; a card elsewhere, or of a result, is in the page."""
-    write_board(folder, folder / "links.html")
-    reader = Reader(folder / "links.html")
-    links = [a["href"] for name, a in reader.elements if name == "a" and a["href"].startswith("./")]
-    assert "./0%20%231%25.json" in links
-    # Each run that a model opens links to its card, and so does the run that is alone.
-    assert len(links) == len(set(links)) == 2 * len(LABELS) + 1
-    assert [a["id"] for name, a in reader.elements if name == "pre"] == ["test-1"]
-    elsewhere = tmp_path_factory.mktemp("elsewhere") / "board.html"
-    write_board([result, folder / "alone.json"], elsewhere)
-    reader = Reader(elsewhere)
-    ids = {a["id"] for _, a in reader.elements if "id" in a}
+def test_a_row_names_its_files(folder):
+    """Under the pointer on the model, of each run that a model opens too; every link leads to a place of the page."""
+    write_board(folder, folder / "files.html")
+    reader = Reader(folder / "files.html")
+    rows, opened = ([row[0][1]["title"] for row in reader.rows(name)] for name in ("board-1", "board-1-runs-1"))
+    titles = [*rows, *opened]
+    assert opened == rows[0].split(", ") == [f"{rows[0][0]} #{seed}%.json" for seed in (1, 2)]
+    assert {name for title in titles for name in title.split(", ")} <= {run.place for run in read_board(folder).runs}
     targets = {a["href"] for name, a in reader.elements if name == "a"}
-    assert {target[1:] for target in targets if target.startswith("#")} <= ids
-    assert {"#card-1", "#card-2"} <= targets
-    assert not [target for target in targets if not target.startswith("#")]
-    text = "".join(reader.text)
-    assert str(Card.of(result)).strip().splitlines()[3].strip() in text
+    assert {target.removeprefix("#") for target in targets} <= {a["id"] for _, a in reader.elements if "id" in a}
 
 
 def test_the_same_files_give_the_same_bytes(folder, tmp_path_factory):
