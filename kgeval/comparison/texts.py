@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted, grouped, listed
@@ -147,15 +147,34 @@ def note_lines(comparison: Comparison) -> list[str]:
     about = {f"{name}: ": name for name in sorted([*names, *pairs], key=len, reverse=True)}
     heads = [next((head for head in about if note.startswith(head)), "") for note in comparison.notes]
     found = [(head, note.removeprefix(head)) for head, note in zip(heads, comparison.notes)]
-    alike = grouped((re.sub(r"\d[\d.,]*", "0", text), (about.get(head, ""), text)) for head, text in found)
-    lines = []
-    for same in sorted(alike.values(), key=lambda same: -len(same) if same[0][0] else -len(names)):
-        head, text = same[0]
-        equal = [name for name, other in same if other == text]
-        also = [name for name, other in same if other != text]
+    merged = merged_notes(((about.get(head, ""), text) for head, text in found), len(names))
+    return [f"note: {text}" for _, text in sorted(merged, key=lambda note: -note[0])]
+
+
+def merged_notes(said: Iterable[tuple[str, str]], n_models: int = 0) -> list[tuple[int, str]]:
+    """Return notes that differ in names and numbers alone as one, each with the number of models that it is about.
+
+    Parameters
+    ----------
+    said : iterable of (str, str)
+        The name of a model or pair, and what is said of it; without a name, of all models.
+    n_models : int
+        The number of all models, where many names may be replaced by it.
+
+    Examples
+    --------
+    >>> merged_notes([("A", "5.0 times as wide"), ("B", "7.8 times as wide"), ("A", "read from ids")])
+    [(2, 'A: 5.0 times as wide; much the same for B'), (1, 'A: read from ids')]
+    """
+    alike, merged = grouped((re.sub(r"\d[\d.,]*", "0", text), (name, text)) for name, text in said), []
+    for same in alike.values():
+        name, text = same[0]
+        equal = [of for of, other in same if other == text]
+        also = [of for of, other in same if other != text]
         end = f"; much the same for {_models(also, 0)}" if also else ""
-        lines.append(f"note: {_models(equal, len(names)) + ': ' if head else ''}{text}{end}")
-    return lines
+        note = f"{_models(equal, n_models) + ': ' if name else ''}{text}{end}"
+        merged.append((len(same) if name else n_models, note))
+    return merged
 
 
 def _models(names: Sequence[str], n_models: int) -> str:

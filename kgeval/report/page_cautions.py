@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 
 from kgeval.audit import notes_on_leaks
-from kgeval.base.checks import grouped, listed
 from kgeval.base.wording import percent, written
+from kgeval.comparison.texts import merged_notes
 from kgeval.metrics.grammar import display_of
 from kgeval.report.document import is_description
 from kgeval.report.page_report import SUMMARY_METRICS, Report
@@ -25,7 +24,6 @@ from kgeval.results.rank_table import CONFIDENCE
 MIN_DROPPED = 0.01  # a larger share of dropped ranks gives a caution
 SUSPICIONS = ("than chance (AMRI", "row order: ")  # in notes that doubt that the scores are those of the model
 OTHER_ENTITIES = ": for other entities"  # in notes on intervals that are much wider with clusters by entity
-MAX_NAMED = 4  # models that a caution names before it counts the others
 
 
 def cautions_of(report: Report) -> tuple[list[str], list[str]]:
@@ -100,26 +98,8 @@ def _compared(report: Report) -> list[str]:
 
 
 def merged(lines: Iterable[tuple[str, str]]) -> list[str]:
-    """Return one sentence for each text that differs in more than numbers, with the names of its models.
-
-    Parameters
-    ----------
-    lines : iterable of (str, str)
-        The name of a model, and what is said of it.
-
-    Examples
-    --------
-    >>> merged([("A", "5.0 times as wide"), ("B", "7.8 times as wide"), ("A", "read from ids")])
-    ['A: 5.0 times as wide. Much the same for B.', 'A: read from ids.']
-    """
-    found = grouped((re.sub(r"[\d.,]*\d", "0", text), (name, text)) for name, text in lines)
-    sentences = []
-    for group in found.values():
-        equal = [name for name, text in group if text == group[0][1]]
-        others = [name for name, text in group if text != group[0][1]]
-        also = f" Much the same for {listed(others, MAX_NAMED)}." if others else ""
-        sentences.append(f"{listed(equal, MAX_NAMED)}: {group[0][1]}.{also}")
-    return sentences
+    """Return one sentence for each text that differs in more than numbers, with the names of its models."""
+    return [f"{note}." for _, note in merged_notes(lines)]
 
 
 def tie_cautions(report: Report) -> tuple[list[str], list[str]]:
