@@ -64,7 +64,7 @@ def shown_differences(
     columns.append(Column(heading, [_difference(row, digits[row["metric"]]) for row in rows], place=5))
     columns.append(_drawings(rows))
     columns.append(replace(Column.of_p_values("p (Holm)", [row["p_corrected"] for row in rows], alpha), place=4))
-    if has_metrics and not is_brief:
+    if has_metrics and not is_brief and any(row["detectable"] == row["detectable"] for row in rows):
         detectable = [written(row["detectable"], digits[row["metric"]]) for row in rows]
         columns.append(Column.of_texts("detectable", detectable, 2))
     if rows and "wins" in rows[0] and not is_brief:
