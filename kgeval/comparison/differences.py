@@ -461,7 +461,7 @@ def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]
         if ratio > MAX_ENTITY_RATIO or (row["better"] and not is_sure):
             limits = between(wide.low, wide.high, has_signs=True)
             yield (
-                f"{row['first']} and {row['second']}: for other entities, the interval of the difference in "
+                f"{row['first']} and {row['second']}: for other entities, the 95% interval of the difference in "
                 f"{display_of(label).heading} is {ratio:.1f} times as wide, {limits} (clusters by entity), and "
                 f"{'excludes' if is_sure else 'contains'} 0"
             )

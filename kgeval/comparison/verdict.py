@@ -190,8 +190,9 @@ class Sentence:
 
     @cached_property
     def digits(self) -> int:
-        """The decimals of the differences, as in tables."""
-        return row_decimals(self.rows, self.decimals)
+        """The decimals of the differences of the best model."""
+        of_best = (self.rows[["first", "second"]] == self.ranked[0]).any(axis=1)
+        return row_decimals(self.rows[of_best], self.decimals)
 
     @property
     def beaten(self) -> list[str]:

@@ -54,7 +54,7 @@ def gained(report: Report) -> list[str]:
     said, parts = list[str](), moved(report, report.pairs[0], N_NAMED)
     shown = dict(zip(report.relations, distinct_labels([shown_label(name) for name in report.relations], MAX_RELATION)))
     is_any = any(part["decided"].any() for part in parts)
-    for words, part in zip(("largest gains on", "largest losses on"), parts):
+    for words, part in zip(("gains most on", "loses most on"), parts):
         digits = decimals_for(part["difference"], display_of(report.metric).decimals)
         places = [
             f"{shown.get(str(name), name)} ({signed(row['difference'], digits)}"
@@ -63,7 +63,7 @@ def gained(report: Report) -> list[str]:
         ]
         said += [f"{words} {listed(places)}"] if places else []
     said += [] if is_any or not said else ["all undecided"]
-    return [f"Against {report.short(1)}: {'; '.join(said)}."] if said else []
+    return [f"Against {report.short(1)}, by difference x ranks: {'; '.join(said)}."] if said else []
 
 
 def values(report: Report) -> Table:

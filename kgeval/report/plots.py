@@ -303,7 +303,7 @@ def difference_plot(
     parts = {name: part.iloc[: max(1, each + (i < more))] for i, (name, part) in enumerate(parts.items())}
     n_drawn = sum(map(len, parts.values()))
     size = f"{n_drawn:,} of {len(table):,} differences" if n_drawn < len(table) else f"{n_drawn:,} differences"
-    n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs else ""
+    n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     return _drawn(figures.difference_rows(parts, f"{size}{n}; filled: {rule}"), source, (), style, ax, title)
 
 
