@@ -71,7 +71,7 @@ class Style:
     dpi: int
 
 
-STYLES = {"screen": Style(6.4, 10.0, 1.5, 5.0, 0.27, 32, 150), "paper": Style(3.3, 8.0, 1.0, 3.5, 0.19, 24, 300)}
+STYLES = {"screen": Style(6.4, 10.0, 1.5, 5.0, 0.27, 32, 150), "paper": Style(3.3, 8.0, 1.0, 3.5, 0.19, 23, 300)}
 
 
 def style_of(style: str) -> Style:

@@ -515,8 +515,8 @@ def test_names_of_pairs_and_relations_stay_different(drawing):
     frame = pd.DataFrame({"n": [20, 10], "mrr": [0.5, 0.4]}, index=paths)
     texts = plots.relation_comparison(frame, style="paper").axes[0].get_yticklabels()
     assert [text.get_text() for text in texts] == [
-        "…/winners/…/…_award (20)",
-        "…/nominees/…/…award (10)",
+        "…/winners/…/…award (20)",
+        "…/nominees/…/…ward (10)",
     ]
 
 
