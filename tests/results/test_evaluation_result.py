@@ -501,9 +501,9 @@ LACKING = ("protocol", "facts", "dropped", "notes", "categories_side")
             ),
             (
                 {"format": lambda _: "kgeval ranks 2"},
-                "expected a result of kgeval (result, classification); found 'kgeval ranks 2'",
+                "expected a result of kgeval (classification, result); found 'kgeval ranks 2'",
             ),
-            ({"format": None}, "expected a result of kgeval (result, classification); found None"),
+            ({"format": None}, "expected a result of kgeval (classification, result); found None"),
             ({"tied_raw": None}, "is damaged: lacks the keys tied_raw"),
             ({"s": None, "relation_labels": None}, "is damaged: lacks the keys s, relation_labels"),
             (
