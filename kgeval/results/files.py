@@ -95,7 +95,9 @@ def load_result(path: str | Path) -> Any:
     kinds = "|".join(READERS)
     match = re.fullmatch(rf"kgeval ({kinds}) ([0-9]+)", str(header.get("format")))
     if not match:
-        raise DataError(f"{path}: expected a result of kgeval ({', '.join(sorted(READERS))}); found {header.get('format')!r}")
+        raise DataError(
+            f"{path}: expected a result of kgeval ({', '.join(sorted(READERS))}); found {header.get('format')!r}"
+        )
     kind, version = match[1], int(match[2])
     if not 1 <= version <= VERSION:
         raise DataError(
