@@ -1,7 +1,7 @@
 """Equivalence and non-inferiority of compared models: tests against a margin, with Holm's correction.
 
-`Comparison.equivalence` calls `equivalence_table`, `kgeval compare --margin` calls `equivalence_lines`, and `gating.py`
-calls `margin_rows`.
+`Comparison.equivalence` calls `equivalence_table`, `kgeval compare --margin` calls `equivalence_lines`, and
+`regression_gate.gate` calls `margin_rows`.
 """
 
 from __future__ import annotations

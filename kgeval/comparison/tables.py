@@ -34,11 +34,8 @@ def shown_values(comparison: Comparison, intervals: bool = True) -> Table:
     intervals : bool
         Whether each value has its interval; else a note says how far the ends of the intervals lie from the values.
     """
-    values, alpha, has_all_pairs = (
-        comparison.values.loc[model_order(comparison)],
-        comparison.alpha,
-        comparison.terms.baseline is None,
-    )
+    values = comparison.values.loc[model_order(comparison)]
+    alpha, has_all_pairs = comparison.alpha, comparison.terms.baseline is None
     leaders = {metric: leaders_of(comparison, metric) for metric in comparison.keys}
     bold = {(name, metric) for metric, names in leaders.items() for name in names}
     marks = {(names[0], metric): MARK for metric, names in leaders.items() if len(names) == 1 and has_all_pairs}

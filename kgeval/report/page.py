@@ -30,7 +30,7 @@ from kgeval.report.page_answer import answer
 from kgeval.report.page_background import background
 from kgeval.report.page_cautions import cautions_of, head_lines
 from kgeval.report.page_distributions import distributions
-from kgeval.report.page_metrics import metrics
+from kgeval.report.page_metrics import metric_tables, metrics
 from kgeval.report.page_relations import relations
 from kgeval.report.page_report import SUMMARY_METRICS, Report, report_of
 from kgeval.report.page_triples import triples
@@ -122,9 +122,10 @@ def page_sections(report: Report, title: str, command: str) -> list[Section]:
     command : str
         The command that makes the page again.
     """
-    found = [metrics(report, _latex(report)), where(report)]
+    opened, others = metric_tables(report)
+    found = [metrics(report, opened, others, _latex(report)), where(report)]
     return [
-        answer(report, title),
+        answer(report, title, opened),
         *(found[::-1] if len(report.names) == 1 else found),
         relations(report),
         triples(report),

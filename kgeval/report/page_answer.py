@@ -14,7 +14,6 @@ from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.grammar import display_of
 from kgeval.report.document import Beside, Fold, PagePart, Section, Text, cautions, first_section
 from kgeval.report.page_cautions import cautions_of
-from kgeval.report.page_metrics import metric_tables
 from kgeval.report.page_report import SUMMARY_METRICS, Report, Row, moved, numbers_of
 from kgeval.report.page_values import drawn
 from kgeval.results.display import tie_ends
@@ -25,7 +24,7 @@ N_NAMED = 2  # relations with the largest gains, and with the largest losses, th
 MAX_RELATION = 44  # characters of a relation in it
 
 
-def answer(report: Report, title: str) -> Section:
+def answer(report: Report, title: str, opened: Sequence[Table]) -> Section:
     """Return the verdict, the values of all models, their differences, and the gravest cautions.
 
     Parameters
@@ -33,13 +32,15 @@ def answer(report: Report, title: str) -> Section:
     report : Report
     title : str
         The title of the page, which is its first heading.
+    opened : sequence of Table
+        The open tables of metrics, which one model has here.
     """
     first, *rest = report.verdict.parts
     details = ["; ".join([rest[0][:1].upper() + rest[0][1:], *rest[1:]]) + "."] if rest else []
     grave, notes = cautions_of(report)
     noted = cautions([*grave, *notes], min(N_OPEN, len(grave)))
     if len(report.names) == 1:
-        shown: list[PagePart] = [*metric_tables(report)[0], *noted]
+        shown: list[PagePart] = [*opened, *noted]
     elif report.is_many:
         shown = [values(report), *noted, *(Fold("Differences of all pairs", [one]) for one in differences(report))]
     else:

@@ -26,7 +26,7 @@ NO_AUDIT = (
     "These results contain no audit of their dataset: kgeval report ... --dataset FOLDER adds it, and kgeval audit "
     "FOLDER shows it."
 )
-DETECTABLE = "Detectable: the true difference that the test would find about four times in five."
+DETECTABLE = "the true difference that the test would find about four times in five."
 TERMS = (
     ("positive", "A triple that is ranked; it is true."),
     ("query", "A positive with one entity hidden: (s, p, ?) or (?, p, o)."),
@@ -52,7 +52,7 @@ TERMS = (
         "p (Holm)",
         "The p-value, corrected for all tests of the comparison; a difference is decided if it is at most alpha.",
     ),
-    ("detectable", DETECTABLE),
+    ("detectable", f"The{DETECTABLE[3:]}"),
     ("contribution", "The share of the ranks of a group times its difference; contributions add up to the difference."),
     ("reversed", "A group in which the other model leads, with an interval that excludes 0."),
     ("Bonferroni", "The level of an interval divided by the number of groups, so that rarely any of them errs."),
@@ -168,7 +168,7 @@ def all_tests(report: Report) -> list[PagePart]:
     pairs = Counter(f"{row['first']} - {row['second']}" for row in rows)
     columns = [column for column in shown.columns[len(pairs) > 1 :] if not column.is_drawn]  # metrics share no axis
     sizes = {(row["n"], row["n_clusters"]) for row in rows}
-    caption = f"Paired comparison of the models. {DETECTABLE}"
+    caption = f"Paired comparison of the models. Detectable: {DETECTABLE}"
     if len(sizes) == 1:
         caption += " {} ranks in {} clusters.".format(*map(count_text, *sizes))
     groups = list(pairs.items()) if len(pairs) > 1 else []

@@ -20,16 +20,17 @@ from kgeval.results.evaluation_result import interval_notes
 from kgeval.results.rank_table import CONFIDENCE
 
 
-def metrics(report: Report, latex: str) -> Section:
+def metrics(report: Report, opened: Sequence[Table], others: Sequence[Table], latex: str) -> Section:
     """Return the tables of metrics: filtered ranks open, single sides and raw ranks folded.
 
     Parameters
     ----------
     report : Report
+    opened, others : sequence of Table
+        From `metric_tables`; the answer has the open table of one model.
     latex : str
         The table of metrics as LaTeX.
     """
-    opened, others = metric_tables(report)
     reasons = Lines(_reasons([*opened, *others]), "reasons")
     explained = Text(" ".join(_explained(report, opened)))
     parts: list[PagePart] = [*([] if len(report.names) == 1 else opened), explained, reasons]
@@ -38,7 +39,7 @@ def metrics(report: Report, latex: str) -> Section:
 
 
 def metric_tables(report: Report) -> tuple[list[Table], list[Table]]:
-    """Return the tables of metrics that are open, enough to show each model (the answer has that of one model); others.
+    """Return the tables of metrics that are open, enough to show each model; and the others.
 
     Parameters
     ----------
