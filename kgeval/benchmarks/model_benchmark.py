@@ -167,6 +167,11 @@ class Benchmark(Compared):
                 check_margin(key, margin, largest[dataset])
             except MetricError as error:
                 raise MetricError(f"{dataset}: {error}") from None
+        of_models = {
+            (dataset, model): part.system(model, self.metric)[0]
+            for dataset, part in parts.items()
+            for model in self.models
+        }
         pairs = []
         for row in self.differences.to_dict("records"):
             dataset = row["dataset"]
@@ -178,7 +183,7 @@ class Benchmark(Compared):
             if not math.isnan(row["error"]):
                 sizes = row["n_clusters"], row["n_differing"], row["n_effective"]
                 found = Difference(row["difference"], row["error"], row["freedom"], row["p"], *sizes)
-                systems = [parts[dataset].system(name, self.metric)[0] for name in names]
+                systems = [of_models[dataset, name] for name in names]
                 pair = with_support(replace(pair, difference=found, reason=""), systems, largest[dataset])
             pairs.append(pair)
         return margin_rows(pairs, [margin] * len(pairs), kind, self.alpha)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from kgeval.base.checks import Reals
 from kgeval.data.fingerprints import fingerprint_triples
@@ -89,16 +91,18 @@ def _digest(result: EvaluationResult, title: str, scores: Reals | None = None) -
     table, n = result.table, len(result.table)
     digest = hashlib.sha256(f"{title}\n{n}\n".encode())
     subjects, relations, objects = (table[name].to_numpy() for name in "spo")
-    texts: list[Iterable[str]] = [
-        result.entities.labels.take(np.concatenate([subjects, objects])),
-        result.relations.labels.take(relations),
-        *(table[name].astype(str) for name in ("side", "split")),
+    values: list[tuple[Any, Callable[[Any], Iterable[str]]]] = [
+        (np.concatenate([subjects, objects]), result.entities.labels.take),
+        (relations, result.relations.labels.take),
+        (table["side"].array, list),
+        (table["split"].array, list),
     ]
-    places = []  # of the texts of each row among the sorted distinct texts
-    for of_rows in texts:
-        distinct, inverse = np.unique(np.array(list(of_rows), dtype=object), return_inverse=True)
-        digest.update(json.dumps(distinct.tolist()).encode("ascii") + b"\n")
-        places.append(inverse)
+    places = []  # of the text of each row among the sorted distinct texts
+    for of_rows, texts_of in values:
+        codes, distinct = pd.factorize(of_rows)
+        texts, inverse = np.unique(np.array(list(texts_of(distinct)), dtype=object), return_inverse=True)
+        digest.update(json.dumps(texts.tolist()).encode("ascii") + b"\n")
+        places.append(inverse[codes])
     entities, *others = places
     columns = [entities[:n], others[0], entities[n:], *others[1:]]
     for setting in SETTINGS:

@@ -37,7 +37,7 @@ from kgeval.results.lists import query_columns
 from kgeval.stats.clusters import Clusters
 from kgeval.stats.macro_difference import compare_macro
 from kgeval.stats.moments import Interval, Moments, influences
-from kgeval.stats.paired import Difference, compare_pairs, gap_sums, paired_interval
+from kgeval.stats.paired import Difference, compare_pairs, gap_sums, paired_interval, paired_intervals
 
 COUNTS = ("wins", "ties", "losses")  # the further columns of `Comparison.differences`
 GROUP_COLUMNS = (
@@ -560,13 +560,14 @@ def group_table(
             both_moments, record["reason"] = [], str(error)
         if both_moments:
             clusters = sample.clusters.take(rows)
-            within = paired_interval(both_moments[0], both_moments[1], clusters, terms.confidence, bounds)
+            # Bonferroni's correction: of many groups, some have an interval beyond 0 by chance.
+            alpha = terms.alpha / len(rows_by_group)
+            within, corrected = paired_intervals(
+                both_moments[0], both_moments[1], clusters, (terms.confidence, 1.0 - alpha), bounds
+            )
             record |= {"value_first": float(both_moments[0].number), "value_second": float(both_moments[1].number)}
             record |= {"difference": within.value, "low": within.low, "high": within.high, "reason": within.reason}
             record["n_effective"] = within.n_effective
-            # Bonferroni's correction: of many groups, some have an interval beyond 0 by chance.
-            alpha = terms.alpha / len(rows_by_group)
-            corrected = paired_interval(both_moments[0], both_moments[1], clusters, 1.0 - alpha, bounds)
             low, high = corrected.low, corrected.high
             if low > 0.0 or high < 0.0:
                 # The t test of a few differing triples rejects too often; no test of them could reject at this level.

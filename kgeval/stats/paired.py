@@ -340,10 +340,35 @@ def paired_interval(
     >>> print(paired_interval(first, second, [0, 1, 2], bounds=(-1.0, 1.0)))
     0.5000 [-0.7421, 1.0000] (3 effective clusters)
     """
-    check_confidence(confidence)
-    groups = Clusters.of(clusters, _check_pairs([first], [second]))
-    interval = _spread(first, second, groups).interval(confidence, bounds)
-    return replace(interval, reason=SAME_DIFFERENCE) if interval.reason == ALIKE else interval
+    (interval,) = paired_intervals(first, second, clusters, [confidence], bounds)
+    return interval
+
+
+def paired_intervals(
+    first: Moments,
+    second: Moments,
+    clusters: npt.ArrayLike | Clusters,
+    confidences: Sequence[float],
+    bounds: tuple[float, float] = ANYWHERE,
+) -> list[Interval]:
+    """Return the interval of `paired_interval` at each of several confidences, of one estimate of the variance.
+
+    Parameters
+    ----------
+    first, second, clusters, bounds
+        As in `paired_interval`.
+    confidences : sequence of float
+
+    Examples
+    --------
+    >>> first, second = Moments(np.array([[1.0], [0.5], [1.0]])), Moments(np.array([[0.5], [0.5], [0.0]]))
+    >>> [f"{found.low:.4f}" for found in paired_intervals(first, second, [0, 1, 2], [0.5, 0.95])]
+    ['0.2643', '-0.7421']
+    """
+    confidences = [check_confidence(confidence) for confidence in confidences]
+    spread = _spread(first, second, Clusters.of(clusters, _check_pairs([first], [second])))
+    found = [spread.interval(confidence, bounds) for confidence in confidences]
+    return [replace(one, reason=SAME_DIFFERENCE) if one.reason == ALIKE else one for one in found]
 
 
 def _check_pairs(first: Sequence[Moments], second: Sequence[Moments]) -> int:
