@@ -579,7 +579,7 @@ def test_summaries_are_written_in_three_formats(small):
     """CSV has the numbers of the summary; Markdown and LaTeX its rows; LaTeX says how they were made, in comments."""
     for result in (small, classified([True, True, False], [0.5, -1.0, 0.5])):
         summary = result.summary()
-        read = pd.read_csv(io.StringIO(result.to_csv()), keep_default_na=True).set_index(summary.index.names)
+        read = pd.read_csv(io.StringIO(result.to_csv()), float_precision="round_trip").set_index(summary.index.names)
         np.testing.assert_array_equal(read.drop(columns="reason"), summary.drop(columns="reason"))
         rows = [line for line in result.to_markdown().splitlines() if line.startswith("| ")]
         assert len(rows) == len(summary) + 2
