@@ -232,20 +232,17 @@ class AcrossDatasets:
         decided = pairs[pairs["better"] != UNDECIDED]
         texts = [f"{row['first']} over {row['second']}" for row in decided.to_dict("records")]
         better = f"better: {listed(texts, MAX_TEXTS)}" if texts else "no pair is told apart"
-        alike = "; ".join(", ".join(group) for group in self.groups)
         yield (
             f"Nemenyi's test: two models are told apart if their mean ranks differ by {test.critical_difference:.2f} "
             f"or more (significance level {self.alpha:g} for all {counted(len(pairs), 'pair')} together); {better}"
         )
-        if alike and texts:
-            yield f"not told apart by Nemenyi's test: {alike}"
 
     def _order(self) -> list[int]:
         """Return the columns of `values`, best mean rank first."""
         return [int(i) for i in np.argsort(self.ranks.means, kind="stable")]
 
     def __repr__(self) -> str:
-        shown = self.table.rename(columns={"mean_rank": "mean rank", "n_best": "best on", "n_datasets": "datasets"})
+        shown = self.table.rename(columns={"mean_rank": "mean rank", "n_best": "first on", "n_datasets": "datasets"})
         return frame_text(self.lines(), shown, index=False)
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted
 from kgeval.base.terminal import Screen
-from kgeval.base.wording import written
 from kgeval.benchmarks.tables import mean_table, pair_table
 from kgeval.comparison.rows import interval_words
 from kgeval.comparison.texts import exchangeable_words, holm_words
 from kgeval.display import html
-from kgeval.display.html import Markup, joined
-from kgeval.display.html_tables import bar_table, html_table
+from kgeval.display.html import Markup
+from kgeval.display.html_tables import html_table
 from kgeval.display.media import text_table
 from kgeval.metrics.grammar import display_of
 from kgeval.results.clustering import PURPOSES
@@ -22,12 +21,12 @@ from kgeval.stats.runs import MIN_TO_SEPARATE
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark
 
-MAX_PAIRS = 10  # differences that a notebook shows without a click
+MAX_NOTES = 2  # that a terminal shows; the first are the gravest
 # What simulations say of a pooled spread that is not the same for all models (the annex of the guide has the table).
 POOLED = (
-    "the variance over the seeds is pooled over the models of a dataset, which are assumed to vary alike; in "
-    "simulations in which one model varied four times as much, equal models with two or three runs each were told "
-    "apart in up to 11%, in place of 5%"
+    "the models of a dataset vary alike over the seeds, since their variances are pooled; in simulations in which one "
+    "model varied four times as much, and each had two or three runs, equal models were told apart in up to 11% of the "
+    "tables, in place of 5%; spread='separate' assumes nothing of the kind"
 )
 
 
@@ -66,8 +65,6 @@ def notes_on_method(benchmark: Benchmark) -> Iterator[str]:
         why = "; the standard error includes the variance due to seeds and due to test triples"
         why = why if several else ", since clusters overlap"
         yield f"tested: differences in {heading}, first - second, by Student's t test{why}"
-    if several and terms.spread == "pooled" and (tested[["n_first", "n_second"]] < MIN_TO_SEPARATE).any(axis=None):
-        yield f"assumed: {POOLED}; spread='separate' assumes nothing of the kind"
     if is_swapped.any():
         which = "" if is_swapped.all() else " between two single runs"
         yield (
@@ -80,34 +77,32 @@ def notes_on_method(benchmark: Benchmark) -> Iterator[str]:
     sizes = f"pairs of models: {n_pairs:,}, datasets: {len(benchmark.datasets):,}"
     yield holm_words(len(tested), sizes, terms.alpha)
     yield f"differences: {interval_words(table, terms.alpha)}"
+    if several and terms.spread == "pooled" and (tested[["n_first", "n_second"]] < MIN_TO_SEPARATE).any(axis=None):
+        yield f"assumed: {POOLED}"
 
 
-def benchmark_panel(benchmark: Benchmark) -> Markup:
-    """Return the panel of a benchmark for notebooks: verdict, means and differences with interval bars, details.
+def brief_notes(benchmark: Benchmark) -> list[str]:
+    """Return the first notes for a terminal, and the number of the others with the place where all are found.
 
     Parameters
     ----------
     benchmark : Benchmark
     """
-    parts: list[Any] = []
-    decimals, heading = display_of(benchmark.metric).decimals, display_of(benchmark.metric).heading
-    for dataset, rows in benchmark.table[benchmark.table["metric"] == benchmark.metric].groupby("dataset", sort=False):
-        numbers = list(zip(rows["mean"], rows["low"], rows["high"]))
-        notes = [
-            f"SD {written(sd, decimals)}, {counted(n, 'seed')}" if n > 1 else reason
-            for sd, n, reason in zip(rows["sd"], rows["n_seeds"], rows["reason"])
-        ]
-        bars = bar_table(
-            rows["model"].tolist(), numbers, [decimals] * len(rows), benchmark.terms.confidence, notes=notes
-        )
-        parts.append(joined(html.line(f"{heading} on {dataset}"), html_table(bars)))
-    n_pairs = len(benchmark.differences)
-    if n_pairs:
-        shown = html_table(pair_table(benchmark, limit=None))
-        parts.append(shown if n_pairs <= MAX_PAIRS else html.folded(counted(n_pairs, "difference"), shown))
+    n_more = len(benchmark.notes) - MAX_NOTES
+    more = [f"{counted(n_more, 'more note')}: --to json, in Python .notes"] if n_more > 0 else []
+    return [*(f"note: {note}" for note in benchmark.notes[:MAX_NOTES]), *more]
+
+
+def benchmark_panel(benchmark: Benchmark) -> Markup:
+    """Return the panel of a benchmark for notebooks: verdict, means and differences, details.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    """
     return html.panel(
         benchmark.verdict.sentence,
-        *parts,
-        html.folded("All metrics", html_table(mean_table(benchmark))),
+        html_table(mean_table(benchmark)),
+        *([html_table(pair_table(benchmark))] if len(benchmark.differences) else []),
         html.folded("Protocol, tests and notes", html.lines(benchmark.header())),
     )

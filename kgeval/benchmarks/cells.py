@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,15 +12,18 @@ import numpy as np
 import pandas as pd
 
 from kgeval.base.checks import check_one_of, grouped, listed
+from kgeval.base.wording import enough_decimals, written
 from kgeval.benchmarks.runs import Run
 from kgeval.benchmarks.verdict import borrowed_spreads
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts
 from kgeval.comparison.differences import PairedObservations, samples_of
 from kgeval.comparison.rows import Pair, Settings, decided_rows, pairs_of
+from kgeval.comparison.texts import merged_notes
 from kgeval.errors import MetricError, ProtocolError
+from kgeval.metrics.grammar import display_of
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
-from kgeval.stats.runs import Runs, compare_runs, mean_over_runs
+from kgeval.stats.runs import MIN_TO_SEPARATE, Runs, compare_runs, mean_over_runs
 
 COLUMNS = (
     "model", "dataset", "metric", "n_seeds", "mean", "sd", "low", "high", "error", "freedom", "of_seeds", "of_triples",
@@ -33,7 +35,8 @@ NUMBERS = (
 NO_RUN_OF = "no run"
 EQUAL_RANKS = "are all equal; are they the same run?"
 NOT_INDEPENDENT = "are the same dataset under different protocols; their results are not independent"
-NUMBER = re.compile(r"(?<![A-Za-z])[0-9]([0-9.,e+-]*[0-9])?")  # not the 2 of L2, which is the name of a norm
+UNEQUAL = 4  # the ratio of the largest and the smallest SD over seeds from which a caution says that they are pooled
+MAX_PLACES = 4  # datasets that the caution names before it counts the others
 RANK_COLUMNS = ("better_raw", "tied_raw", "better_filtered", "tied_filtered")
 
 
@@ -240,7 +243,7 @@ def difference_table(
 def benchmark_notes(
     parts: Sequence[DatasetRuns], table: pd.DataFrame, differences: pd.DataFrame, terms: BenchmarkSettings
 ) -> Iterator[str]:
-    """Yield the cautions about the numbers of a benchmark; one may come twice.
+    """Yield the cautions about the numbers of a benchmark, gravest first; one may come twice.
 
     Parameters
     ----------
@@ -250,11 +253,20 @@ def benchmark_notes(
     terms : BenchmarkSettings
     """
     cells = table[table["metric"] == terms.metric]
+    present = cells[cells["n_seeds"] > 0]
+    single = present[present["n_seeds"] == 1]
+    yield from unequal_spreads(present, terms)
+    for part in parts:
+        yield from (f"{part.dataset}: the ranks of {listed(same)} {EQUAL_RANKS}" for same in _same_ranks(part))
+    by_protocol = grouped((part.results[0].protocol.describe(), part.dataset) for part in parts)
+    if len(by_protocol) > 1:
+        protocols = "; ".join(f"{listed(names)}: {text}" for text, names in by_protocol.items())
+        yield f"the datasets were ranked under different protocols, so their values do not compare ({protocols})"
+    by_fingerprint = grouped((part.results[0].facts["dataset_fingerprint"], part.dataset) for part in parts)
+    yield from (f"{listed(names)} {NOT_INDEPENDENT}" for names in by_fingerprint.values() if len(names) > 1)
     missing = [f"{row['model']} on {row['dataset']}" for row in cells[cells["n_seeds"] == 0].to_dict("records")]
     if missing:
         yield f"no run of {listed(missing)}; these values and differences are missing"
-    present = cells[cells["n_seeds"] > 0]
-    single = present[present["n_seeds"] == 1]
     if len(single) == len(present):
         yield (
             "one run per model and dataset: how much the values vary with the seed is unknown; intervals and tests are "
@@ -262,46 +274,61 @@ def benchmark_notes(
         )
     elif len(single):
         of_one = [f"{row['model']} on {row['dataset']}" for row in single.to_dict("records")]
-        borrowed = "; in the differences, the spread of the models with several runs is used"
-        end = borrowed if any(borrowed_spreads(differences)) else ""
-        yield f"one run of {listed(of_one)}: how much these values vary with the seed is unknown{end}"
+        yield f"one run of {listed(of_one)}: how much these values vary with the seed is unknown"
+        yield from borrowed_spreads(differences)
     if present["n_seeds"].nunique() > 1:
         counts = [f"{row['n_seeds']} of {row['model']} on {row['dataset']}" for row in present.to_dict("records")]
         yield f"the numbers of runs differ: {', '.join(counts)}"
+    of_results = [text for _, text in merged_notes(said for part in parts for said in _notes_of_results(part))]
+    yield from (text for text in of_results if " dimensions" not in text)
     for part in parts:
-        yield from (f"{part.dataset}: {note}" for note in _notes_of(part))
-    by_protocol = grouped((part.results[0].protocol.describe(), part.dataset) for part in parts)
-    if len(by_protocol) > 1:
-        protocols = "; ".join(f"{listed(names)}: {text}" for text, names in by_protocol.items())
-        yield f"the datasets were ranked under different protocols, so their values do not compare ({protocols})"
-    by_fingerprint = grouped((part.results[0].facts["dataset_fingerprint"], part.dataset) for part in parts)
-    yield from (f"{listed(names)} {NOT_INDEPENDENT}" for names in by_fingerprint.values() if len(names) > 1)
+        sample = part.alignment.sample
+        if sample is not None:
+            yield (
+                f"{part.dataset}: {sample.n:,} of {sample.of:,} triples were ranked; the intervals are not made "
+                "narrower for the share of the split that was ranked"
+            )
+        facts = differing_facts(part.results, [run.name for run in part.runs])
+        yield from (f"{part.dataset}: {caution}" for caution in facts)
+    yield from (text for text in of_results if " dimensions" in text)  # how models were read
 
 
-def _notes_of(part: DatasetRuns) -> Iterator[str]:
-    """Yield the cautions about the numbers of one dataset."""
-    names = [run.name for run in part.runs]
-    yield from (f"the ranks of {listed(same)} {EQUAL_RANKS}" for same in _same_ranks(part))
-    sample = part.alignment.sample
-    if sample is not None:
+def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> Iterator[str]:
+    """Yield a caution about the datasets on which the pooled spreads over the seeds differ at least `UNEQUAL`-fold.
+
+    Parameters
+    ----------
+    cells : pandas.DataFrame
+        The rows of `Benchmark.table` of the primary metric, of models with runs.
+    terms : BenchmarkSettings
+    """
+    decimals, places = display_of(terms.metric).decimals, []
+    for dataset, rows in cells.groupby("dataset", sort=False):
+        sds = rows.set_index("model")["sd"].dropna().sort_values(kind="stable")
+        if (
+            rows["n_seeds"].min() < MIN_TO_SEPARATE
+            and len(sds) > 1
+            and sds.iloc[-1] >= UNEQUAL * sds.iloc[0]
+            and sds.iloc[-1]
+        ):
+            ends = [
+                f"{model} {written(sd, enough_decimals([sd], decimals))}" for model, sd in sds.iloc[[0, -1]].items()
+            ]
+            places.append(f"{dataset} ({' to '.join(ends)})")
+    if places and terms.spread == "pooled":
         yield (
-            f"{sample.n:,} of {sample.of:,} triples were ranked; the intervals are not made narrower for the share of "
-            "the split that was ranked"
+            f"the SDs over seeds differ {UNEQUAL}-fold or more on {listed(places, MAX_PLACES)}: the t test pools them, "
+            "so p may be too small for models with a large SD, and too large for the others; to check: "
+            "spread='separate' (--spread separate), or more seeds"
         )
-    yield from differing_facts(part.results, names)
-    yield from _notes_of_results(names, part)
 
 
-def _notes_of_results(names: Sequence[str], part: DatasetRuns) -> Iterator[str]:
-    """Yield the notes of the results, each once; of notes that differ only in their numbers, only the first."""
-    # The text with a sign in place of each number -> (run, note) of all runs.
-    of_results = [(name, note) for name, result in zip(names, part.results) for note in result.notes]
-    alike = grouped((NUMBER.sub("#", note), (name, note)) for name, note in of_results)
-    for found in alike.values():
-        of_runs, texts = list(dict.fromkeys(name for name, _ in found)), {note for _, note in found}
-        whose = f"all {len(names)} runs" if len(of_runs) == len(names) > 1 else listed(of_runs)
-        differing = "" if len(texts) == 1 else f" have notes that differ only in numbers; the note of {found[0][0]}"
-        yield f"{whose}{differing}: {found[0][1]}"
+def _notes_of_results(part: DatasetRuns) -> Iterator[tuple[str, str]]:
+    """Yield each note of the results of a dataset, with the dataset if all have it, else with each model."""
+    pairs = dict.fromkeys((note, run) for run, result in zip(part.runs, part.results) for note in result.notes)
+    for note, runs in grouped(pairs).items():
+        models = dict.fromkeys(f"{run.model} on {part.dataset}" for run in runs)
+        yield from ((name, note) for name in ([part.dataset] if len(runs) == len(part.runs) else models))
 
 
 def _same_ranks(part: DatasetRuns) -> list[list[str]]:

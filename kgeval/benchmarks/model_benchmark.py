@@ -278,7 +278,8 @@ class Benchmark(Compared):
     def __repr__(self) -> str:
         screen = replace(Screen.of(sys.stdout), has_styles=False)
         tables = benchmark_text.table_texts(self, screen)
-        return "\n\n".join([screen.lines([self.verdict.sentence]), *tables, screen.lines(self.header())])
+        about = [*self.description(), *self.notes_on_method(), *benchmark_text.brief_notes(self)]
+        return "\n\n".join([screen.lines([self.verdict.sentence]), *tables, screen.lines(about)])
 
     def _repr_html_(self) -> str:
         return benchmark_text.benchmark_panel(self)

@@ -80,7 +80,7 @@ def mean_cells(benchmark: Benchmark) -> dict[tuple[str, str, str], Cell]:
     cells = {}
     for row in benchmark.table.to_dict("records"):
         model, dataset, metric = row["model"], row["dataset"], row["metric"]
-        cell = value_cell((row["mean"], row["low"], row["high"]), digits[metric])
+        cell = value_cell((row["mean"], row["low"], row["high"]), digits[metric], row["reason"])
         sd = written(row["sd"], digits[metric]) if math.isfinite(row["sd"]) and math.isfinite(row["mean"]) else ""
         is_primary = metric == benchmark.metric
         mark = MARK if is_primary and model in marked[dataset] else ""
@@ -124,10 +124,10 @@ def paper_table(benchmark: Benchmark) -> Table:
     return Table(columns, table_notes(benchmark))
 
 
-def pair_table(benchmark: Benchmark, screen: Screen = PIPE, limit: int | None = MAX_ROWS) -> Table:
+def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
     """Return the table of differences in the primary metric.
 
-    If there are more than `limit` differences, only those of the best model of each dataset are shown; a note contains
+    If there are more than `MAX_ROWS` differences, only those of the best model of each dataset are shown; a note has
     the number of the others.
 
     Parameters
@@ -135,11 +135,10 @@ def pair_table(benchmark: Benchmark, screen: Screen = PIPE, limit: int | None = 
     benchmark : Benchmark
     screen : Screen
         As in `kgeval.display.differences.shown_differences`.
-    limit : int, optional
     """
     rows = benchmark.differences.to_dict("records")
     n_all = len(rows)
-    if limit is not None and n_all > limit and benchmark.terms.baseline is None:
+    if n_all > MAX_ROWS and benchmark.terms.baseline is None:
         best = {dataset: leaders[0] for dataset, leaders in benchmark.verdict.leaders.items() if leaders}
         rows = [row for row in rows if best.get(row["dataset"], row["first"]) in (row["first"], row["second"])]
     shown = shown_differences(rows, benchmark.alpha, has_datasets=True, has_metrics=False, screen=screen)
@@ -197,14 +196,9 @@ def _decision_notes(benchmark: Benchmark) -> Iterator[Note]:
 def _cautions(benchmark: Benchmark) -> Iterator[str]:
     """Yield the notes below the table about overrides, datasets without a verdict, single runs and equal runs."""
     yield from (f"overridden in {dataset}: {text}" for dataset, text in overridden_texts(benchmark).items())
-    differing = [dataset for dataset, alignment in benchmark.alignments.items() if alignment.differing]
-    if differing and len(benchmark.models) > 1:
-        yield f"no verdict on {listed(differing)}: the results differ, and the benchmark accepted it"
-    if benchmark.terms.baseline is None and len(benchmark.models) > 1:
-        for dataset in benchmark.datasets:
-            reason = "" if dataset in differing else why_none(benchmark, dataset)
-            if reason:
-                yield f"no verdict on {dataset}: {reason}"
+    reasons = grouped((why_none(benchmark, dataset), dataset) for dataset in benchmark.datasets)
+    if len(benchmark.models) > 1:
+        yield from (f"no verdict on {listed(on)}: {reason}" for reason, on in reasons.items() if reason)
     yield from borrowed_spreads(benchmark.differences)
     yield from (note for note in benchmark.notes if note.endswith(EQUAL_RANKS))
 

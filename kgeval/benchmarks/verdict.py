@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -109,13 +108,10 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
     """Return who is best on which datasets, by how much and how surely, in about two lines."""
     frame, display, baseline = benchmark.differences, display_of(benchmark.metric), benchmark.terms.baseline
     if baseline is not None:
-        counts = Counter(frame["better"].tolist())
-        worse, undecided = counts.pop(baseline, 0), counts.pop("", 0)
-        is_one, n_datasets = len(benchmark.datasets) == 1, counted(len(benchmark.datasets), "dataset")
-        better = [shown_name(name, MAX_SHORT) + ("" if is_one else f" on {n}") for name, n in counts.most_common()]
-        said = (listed(better, MAX_WITH_NUMBERS) or "no model") + (f" of {n_datasets}" if better and not is_one else "")
-        start = f"Better in {display.heading} than the baseline {shown_name(baseline, MAX_SHORT)}: {said}"
-        return f"{start}; {worse:,} of {counted(len(frame), 'difference')} worse, {undecided:,} undecided"
+        n_worse, n_undecided = ((frame["better"] == name).sum() for name in (baseline, ""))
+        counts = f"{len(frame) - n_worse - n_undecided:,} better, {n_worse:,} worse, {n_undecided:,} undecided"
+        of = counted(len(frame), "difference")
+        return f"{display.heading} against the baseline {shown_name(baseline, MAX_SHORT)}: of {of}, {counts}"
     best, p_values = list[str](), list[float]()
     answers = grouped((tuple(leaders[dataset]), dataset) for dataset in benchmark.datasets)
     for found, datasets in sorted(answers.items(), key=lambda answer: -len(answer[1])):
@@ -194,9 +190,8 @@ def why_none(benchmark: Benchmark, dataset: str) -> str:
     benchmark : Benchmark
     dataset : str
     """
-    differing = benchmark.alignments[dataset].differing
-    if differing:
-        return f"the results differ, and the benchmark accepted it: {differing[0]}"
+    if benchmark.alignments[dataset].differing:
+        return "the results differ, and the benchmark accepted it"
     cells = benchmark.table[(benchmark.table["dataset"] == dataset) & (benchmark.table["metric"] == benchmark.metric)]
     present = cells[cells["n_seeds"] > 0]
     for row in present.to_dict("records"):
@@ -279,9 +274,6 @@ def _baseline_parts(benchmark: Benchmark, baseline: str) -> list[str]:
     if not parts:
         return [f"only the baseline {shown_name(baseline)} has runs"]
     parts[0] = f"{display.heading} against the baseline {shown_name(baseline)}: {parts[0]}"
-    differing = [dataset for dataset, alignment in benchmark.alignments.items() if alignment.differing]
-    if differing:
-        parts.append(f"the results on {listed([shown_name(name) for name in differing])} differ, which was accepted")
     return parts
 
 

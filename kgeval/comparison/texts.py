@@ -17,6 +17,7 @@ from kgeval.stats.paired import MAX_ENUMERATED, MIN_MID_P
 
 MAX_FULL = 4  # models; a terminal shows less of the header of more models
 MAX_NOTES = MAX_NAMED = 3
+NUMBER = re.compile(r"(?<![A-Za-z])-?\d[\d.,]*")  # not the 2 of L2, which is the name of a norm
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison
@@ -166,11 +167,11 @@ def merged_notes(said: Iterable[tuple[str, str]], n_models: int = 0) -> list[tup
     >>> merged_notes([("A", "5.0 times as wide"), ("B", "7.8 times as wide"), ("A", "read from ids")])
     [(2, 'A: 5.0 times as wide; much the same for B'), (1, 'A: read from ids')]
     """
-    alike, merged = grouped((re.sub(r"\d[\d.,]*", "0", text), (name, text)) for name, text in said), []
+    alike, merged = grouped((NUMBER.sub("0", text), (name, text)) for name, text in said), []
     for same in alike.values():
         name, text = same[0]
         equal = [of for of, other in same if other == text]
-        also = [of for of, other in same if other != text]
+        also = [of for of in dict.fromkeys(of for of, _ in same) if of not in equal]
         end = f"; much the same for {_models(also, 0)}" if also else ""
         note = f"{_models(equal, n_models) + ': ' if name else ''}{text}{end}"
         merged.append((len(same) if name else n_models, note))

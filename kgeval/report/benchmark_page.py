@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,18 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from kgeval._version import __version__
-from kgeval.base.checks import counted, grouped, listed, names_unknown_arguments
+from kgeval.base.checks import grouped, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
-from kgeval.base.wording import decimals_for, p_text, printable, written
+from kgeval.base.wording import decimals_for, p_text, printable, shown_label, written
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.tables import mean_cells, table_notes
-from kgeval.comparison.rows import NO_RUN, row_of
+from kgeval.comparison.comparison import compare
+from kgeval.comparison.rows import NO_RUN, best_first, row_of
+from kgeval.comparison.texts import holm_words
 from kgeval.comparison.verdict import shown_name
 from kgeval.display.differences import difference_matrix, shown_differences
 from kgeval.display.html import interval_bar, model_class
 from kgeval.display.media import frame_records
-from kgeval.display.table import Cell, Column, Table, heading_of, titled
-from kgeval.errors import DataError
+from kgeval.display.table import BOLD, Cell, Column, Table, heading_of, titled
+from kgeval.errors import DataError, MetricError
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
 from kgeval.report import document as page
@@ -36,12 +39,9 @@ from kgeval.report.figures import rank_diagram
 Rows = Sequence[Mapping[Any, Any]]
 MAX_COLUMNS = 3  # metrics whose intervals stand beside the values, not below them
 MAX_NAME = 24  # characters of a dataset in the heading of a column
+N_MOVED = 3  # relations with the largest gains, and with the largest losses, of each dataset
 MAX_FOREST = 4  # models; the differences of more are half a matrix
-# Words of notes, gravest first: numbers that do not compare, that may be wrong, that say less than they seem to.
-GRAVE = (
-    "accepted", "overridden", "same run", "not independent", "do not compare", "distances", "leak", "times as wide",
-    "no run", "runs differ", "with the seed",
-)  # fmt: skip
+DECIDED = "Bold: decided, better than every other model."
 
 
 @names_unknown_arguments()
@@ -104,28 +104,36 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     """Return the sections; the colours of the models are in the order of their mean ranks over the datasets."""
     ranks = benchmark.values.rank(ascending=not benchmark.keys[benchmark.metric].higher_is_better).mean(axis=1)
     places = {str(model): place for place, model in enumerate(ranks.sort_values(kind="stable").index)}
-    verdict, first = benchmark.verdict, [_means(benchmark, places), *page.graded(benchmark.notes, GRAVE)]
+    verdict, notes = benchmark.verdict, benchmark.notes
+    grave = [note for note in notes if not page.is_description(note)][: page.N_OPEN]
+    rest = [note for note in notes if note not in grave]
     details = [f"{verdict.details[0].upper()}{verdict.details[1:]}."] if verdict.details else []
+    is_several = min(len(benchmark.datasets), len(places)) > 1
+    means = _means(benchmark, places)
+    first: list[page.PagePart] = [_overview(benchmark, places) if is_several else means, page.Lines(grave, "caution")]
     made = [page.first_section(title, verdict.headline, "", details, first)]
+    made += [page.Section("metrics", "All metrics", [means])] if is_several else []
     made += [_differences(benchmark, places)] if len(benchmark.differences) else []
+    made += _where(benchmark)
     made += [_seeds(benchmark, places)] if (benchmark.table["n_seeds"] > 1).any() else []
-    made += [_together(benchmark, places)] if min(len(benchmark.datasets), len(places)) > 1 else []
+    made += [_together(benchmark)] if is_several else []
+    made += [page.Section("notes", "More notes", [page.Lines(rest)])] if rest else []
     return [*made, _background(benchmark)]
 
 
 # ---- pieces ----
 
 
-def _placed(benchmark: Benchmark, places: Mapping[str, int], metric: str) -> Rows:
-    """Return the rows of `Benchmark.table` of a metric, of the models with runs, best first on each dataset."""
-    frame = benchmark.table[(benchmark.table["metric"] == metric) & (benchmark.table["n_seeds"] > 0)]
-    at, higher = benchmark.datasets.index, bool(benchmark.keys[benchmark.metric].higher_is_better)
-    ranks = benchmark.values.rank(ascending=not higher, na_option="bottom")
+def _placed(benchmark: Benchmark, places: Mapping[str, int]) -> Rows:
+    """Return the rows of `Benchmark.table` of the primary metric, of models with runs, best first on each dataset."""
+    frame, at = benchmark.table, benchmark.datasets.index
+    rows = frame[(frame["metric"] == benchmark.metric) & (frame["n_seeds"] > 0)].to_dict("records")
+    sign = -1.0 if benchmark.keys[benchmark.metric].higher_is_better else 1.0
 
-    def place(row: Mapping[Any, Any]) -> tuple[int, float, int]:
-        return at(row["dataset"]), float(ranks.loc[row["model"], row["dataset"]]), places[row["model"]]
+    def place(row: Mapping[Any, Any]) -> tuple[int, bool, float, int]:
+        return at(row["dataset"]), math.isnan(row["mean"]), sign * row["mean"], places[row["model"]]
 
-    return sorted(frame.to_dict("records"), key=place)
+    return sorted(rows, key=place)
 
 
 def _groups(rows: Rows, benchmark: Benchmark) -> list[tuple[str, int]]:
@@ -142,30 +150,56 @@ def _named(rows: Rows, places: Mapping[str, int]) -> Column:
 # ---- the answer ----
 
 
+def _cells(benchmark: Benchmark) -> dict[tuple[str, str, str], Cell]:
+    """Return the cells of the means; bold where a model is decided to be better than every other one."""
+    leaders = benchmark.verdict.leaders
+    return {
+        place: replace(cell, is_best=cell.is_best and leaders.get(place[1]) == place[:1])
+        for place, cell in mean_cells(benchmark).items()
+    }
+
+
+def _overview(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
+    """Return the means of the primary metric, one row per model and one column per dataset, and the mean ranks."""
+    across, cells, heading = benchmark.across(), _cells(benchmark), heading_of(benchmark.metric)
+    rows = sorted(across.table.to_dict("records"), key=lambda row: places[row["model"]])
+    columns = [_named(rows, places)]
+    for name in benchmark.datasets:
+        of_models = [replace(cells[row["model"], name, benchmark.metric], interval="") for row in rows]
+        columns.append(Column(printable(shown_name(name, MAX_NAME)), of_models, key=printable(name)))
+    columns.append(Column.of_values("mean rank", [(row["mean_rank"],) for row in rows], "mr"))
+    decided = Counter(found[0] for found in benchmark.verdict.leaders.values() if len(found) == 1)
+    first = [f"{row['n_best']} ({decided[row['model']]} decided)" if row["n_best"] else "0" for row in rows]
+    columns.append(Column("first on", [Cell(text, numbers=(row["n_best"],)) for text, row in zip(first, rows)]))
+    spread = " ± SD over the seeds" if (benchmark.table["n_seeds"] > 1).any() else ""
+    caption = (
+        f"{heading} on each dataset{spread}. {DECIDED} Mean rank: over the datasets, 1 is best. First on: number of "
+        "datasets with the best value, and of the decided ones among them."
+    )
+    return Table(columns, caption=caption, name="overview", kind="matrix fit")
+
+
 def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
     """Return the means of all metrics with intervals; those of the primary metric are drawn."""
-    rows, heading = _placed(benchmark, places, benchmark.metric), heading_of(benchmark.metric)
-    cells = mean_cells(benchmark)
+    rows, heading = _placed(benchmark, places), heading_of(benchmark.metric)
+    cells = _cells(benchmark)
     numbers = [[row[end] for end in ("mean", "low", "high")] for row in rows]
     colours = [f"track {model_class(places[row['model']])}" for row in rows]
     bars = [partial(interval_bar, *of, class_=colour) for of, colour in zip(numbers, colours)]
     columns = [_named(rows, places), Column.of_drawings(chain(*numbers), bars)]
     for metric, key in benchmark.keys.items():
-        of_metric = []
-        for row in _placed(benchmark, places, metric):
-            cell, values = cells[row["model"], row["dataset"], metric], (row["mean"], row["low"], row["high"])
-            of_metric.append(replace(cell, deviation="", numbers=values, reason=row["reason"]))
+        of_metric = [replace(cells[row["model"], row["dataset"], metric], deviation="") for row in rows]
         columns.append(Column(titled(metric, key.higher_is_better), of_metric))
-    counts = sorted({row["n_seeds"] for row in rows})
-    columns += [Column.of_counts("runs", [row["n_seeds"] for row in rows])] if len(counts) > 1 else []
-    over = f"Means over {counted(counts[0], 'run')} of each model" if len(counts) == 1 else "Means over the runs"
-    over = "Values of one run of each model" if counts == [1] else over
+    counts = [row["n_seeds"] for row in rows]
+    columns += [Column.of_counts("runs", counts)] if len(set(counts)) > 1 else []
+    over = "Means over the runs" if len(set(counts)) > 1 else f"Means over {counts[0]} runs"
+    over = "Values of one run" if set(counts) == {1} else over
     caption = (
-        f"{over}, with {benchmark.terms.confidence:.0%} intervals, best {heading} first. "
-        f"Drawn: {heading}, the metric that is tested."
+        f"{over} of each model, with {benchmark.terms.confidence:.0%} intervals, best {heading} first. "
+        f"Drawn: {heading}, the metric that is tested. {DECIDED}"
     )
     kind = "bars" if len(benchmark.keys) <= MAX_COLUMNS else "matrix"
-    notes = table_notes(benchmark)[1:]  # the first is in the caption
+    notes = [note for note in table_notes(benchmark)[1:] if note[0] != BOLD]  # the first is in the caption
     return Table(columns, notes, caption=caption, name="means", groups=_groups(rows, benchmark), kind=kind)
 
 
@@ -182,17 +216,17 @@ def _differences(benchmark: Benchmark, places: Mapping[str, int]) -> page.Sectio
     rows = [row for row in rows if row["decision"] != NO_RUN]
     at, heading = benchmark.datasets.index, heading_of(benchmark.metric)
     rows.sort(key=lambda row: (at(row["dataset"]), places[row["first"]], places[row["second"]]))
-    n_tests = int(frame["p"].notna().sum())
-    text = (
-        f"p (Holm) is corrected for {counted(n_tests, 'test')}, all differences of all datasets; a "
-        f"difference is decided where it is at most {alpha:g}, and exactly there its interval excludes 0. Other "
-        "metrics are not tested."
-    )
+    text = holm_words(int(frame["p"].notna().sum()), "all differences of all datasets", alpha)
     drawn = shown_differences(rows, alpha, has_datasets=True, has_metrics=False, is_brief=True)
-    caption = f"Differences in {heading}, first model - second. Filled mark: decided. Open mark: undecided."
-    drawn = replace(drawn, columns=drawn.columns[1:], groups=_groups(rows, benchmark), kind="bars")
-    drawn = replace(drawn, caption=caption, name="differences")
-    parts: list[page.PagePart] = [page.Text(text)]
+    _, pairs, numbers, *others, _ = drawn.columns  # without dataset and better model
+    bold = [replace(cell, is_best=bool(row["better"])) for cell, row in zip(numbers.cells, rows)]
+    which = "the model with the better value - the other" if baseline is None else "the model - the baseline"
+    caption = f"Differences in {heading}: {which}. Bold, filled mark: decided. Open mark: undecided."
+    columns, groups = [pairs, replace(numbers, cells=bold), *others], _groups(rows, benchmark)
+    drawn = replace(drawn, columns=columns, caption=caption, name="differences", groups=groups, kind="bars")
+    parts: list[page.PagePart] = [
+        page.Text(f"{text}; exactly then its interval contains 0. Other metrics are not tested.")
+    ]
     if baseline is not None or len(places) <= MAX_FOREST:
         parts += [drawn] if rows else []
     else:
@@ -203,15 +237,50 @@ def _differences(benchmark: Benchmark, places: Mapping[str, int]) -> page.Sectio
             caption = f"{dataset}: {heading} of the row - {heading} of the column"
             parts.append(replace(half, caption=caption, name=f"differences-{place}", kind="matrix fit"))
         parts.append(page.Fold("All differences with their intervals", [drawn], "tests"))
-    empty = benchmark.table[(benchmark.table["metric"] == benchmark.metric) & (benchmark.table["n_seeds"] == 0)]
-    missing = grouped((tuple(of), dataset) for dataset, of in grouped(zip(empty["dataset"], empty["model"])).items())
-    parts.append(page.Lines([f"{NO_RUN} on {listed(on)}: all pairs with {listed(of)}" for of, on in missing.items()]))
     return page.Section("differences", "Differences", parts, "Which models differ, and by how much?")
 
 
+def _where(benchmark: Benchmark) -> list[page.Section]:
+    """Return the relations on which the best model of each dataset gains and loses most against the second."""
+    metric, rows, groups = benchmark.metric, list[dict[Any, Any]](), list[tuple[str, int]]()
+    higher = bool(benchmark.keys[metric].higher_is_better)
+    for dataset, alignment in benchmark.alignments.items():
+        values = {str(name): value for name, value in benchmark.values[dataset].dropna().items()}
+        order = best_first(values, higher)[:2]
+        runs = {run.model: result for run, result in reversed(benchmark.results.items()) if run.dataset == dataset}
+        if len(order) < 2 or alignment.overridden:
+            continue
+        compared = compare([runs[name] for name in order], names=order, metrics=metric, cluster=benchmark.terms.cluster)
+        try:
+            frame = compared.by("relation").sort_values("decided", ascending=False, kind="stable").reset_index()
+        except MetricError:  # the metric has no contributions
+            continue
+        gains, losses = (frame[sign * frame["contribution"] > 0] for sign in ((1, -1) if higher else (-1, 1)))
+        moved = [*gains[:N_MOVED].to_dict("records"), *losses[:N_MOVED].to_dict("records")]
+        rows += moved
+        groups += [(f"{dataset}: {' - '.join(order)}", len(moved))] if moved else []
+    if not rows:
+        return []
+    decided, heading = [bool(row["decided"]) for row in rows], heading_of(metric)
+    ends = [(row["difference"], row["low_corrected"], row["high_corrected"]) for row in rows]
+    columns = [
+        Column.of_labels("relation", [shown_label(row["relation"]) for row in rows]),
+        Column.of_differences(f"{heading} difference", ends, metric, decided),
+        Column.of_differences("contribution", [(row["contribution"],) for row in rows], metric, decided),
+        Column.of_counts("ranks", [row["n"] for row in rows]),
+    ]
+    caption = (
+        f"Best model - second on each dataset, the first run of each: at most {N_MOVED} relations with the largest "
+        "gains, then losses, decided ones first. Contribution: to the difference over all ranks. Bold: decided, the "
+        "interval, corrected for the number of relations, excludes 0."
+    )
+    table = Table(columns, caption=caption, name="where", groups=groups, kind="gains")
+    return [page.Section("where", "Where they differ", [table], "Where does the best model gain and lose?", "Where")]
+
+
 def _seeds(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
-    """Return each run beside the mean of its model, the standard deviation, and the part of the seeds in the error."""
-    metric, rows = benchmark.metric, _placed(benchmark, places, benchmark.metric)
+    """Return each run beside the mean of its model, the standard deviation, and the standard error with its parts."""
+    metric, rows = benchmark.metric, _placed(benchmark, places)
     runs = grouped(((run["model"], run["dataset"]), run) for run in benchmark.runs.to_dict("records"))
     digits = decimals_for((run[metric] for of in runs.values() for run in of), display_of(metric).decimals)
     bars, texts = [], []
@@ -221,14 +290,14 @@ def _seeds(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
         seeds = ["" if run["seed"] is None else f" ({run['seed']})" for run in of]
         texts.append(", ".join(f"{written(run[metric], digits)}{seed}" for run, seed in zip(of, seeds)))
     columns = [_named(rows, places), Column.of_drawings((run[metric] for of in runs.values() for run in of), bars)]
-    for heading, name in (("SD", "sd"), ("standard error", "error")):
-        columns.append(Column.of_values(heading, [(row[name],) for row in rows], metric))
-    columns.append(Column.of_shares("due to seeds", [row["share_of_seeds"] for row in rows]))
+    errors = [(row["sd"], row["error"], row["of_seeds"] ** 0.5, row["of_triples"] ** 0.5) for row in rows]
+    for heading, numbers in zip(("SD", "standard error", "part of seeds", "part of triples"), zip(*errors)):
+        columns.append(Column.of_values(heading, [(number,) for number in numbers], metric))
     columns.append(Column.of_labels("values (seed)", texts))
     caption = (
         f"{heading_of(metric)} of each run (short line) and mean (dot). SD: standard deviation over the seeds. "
-        "Standard error: how much the mean would vary with other seeds and other test triples; due to seeds: their "
-        "share of its square."
+        "Standard error: how much the mean would vary with other seeds and other test triples; its square is the sum "
+        "of the squares of its parts. Part of seeds, squared: SD² / runs, less what triples add to it, at least 0."
     )
     table = Table(columns, caption=caption, name="seeds", groups=_groups(rows, benchmark), kind="matrix")
     return page.Section("seeds", "Spread over seeds", [table], "How much does a value depend on the seed?", "Seeds")
@@ -237,19 +306,10 @@ def _seeds(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
 # ---- several datasets, background ----
 
 
-def _together(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
-    """Return the ranks on all datasets, their means, and the tests over datasets, if they tell any two models apart."""
-    across = benchmark.across()
-    rows = sorted(across.table.to_dict("records"), key=lambda row: places[row["model"]])
-    order, at, ranks = list(across.models), list(across.values.columns).index, across.ranks
-    columns = [_named(rows, places), Column.of_values("mean rank", [(row["mean_rank"],) for row in rows], "mr")]
-    columns.append(Column.of_counts("best on", [row["n_best"] for row in rows]))
-    for name, of_dataset in zip(across.values.index[ranks.is_kept], ranks.ranks.tolist()):
-        numbers = [of_dataset[at(row["model"])] for row in rows]
-        cells = [Cell(f"{rank:g}", numbers=(rank,)) for rank in numbers]
-        columns.append(Column(f"rank on {shown_name(name, MAX_NAME)}", cells))
-    caption = f"Ranks of the models by {heading_of(across.metric)} on each dataset, 1 is best, and their means."
-    parts: list[page.PagePart] = [Table(columns, caption=caption, name="mean-ranks", kind="fit")]
+def _together(benchmark: Benchmark) -> page.Section:
+    """Return the tests over datasets, if they tell any two models apart; else a line about them."""
+    across, parts = benchmark.across(), list[page.PagePart]()
+    order = list(across.models)
     p_values = [] if across.friedman is None else [across.friedman.p_value, *across.pairs["p_nemenyi"]]
     lines, smallest = list(across.notes), min(p_values, default=math.inf)
     if across.nemenyi is not None and smallest <= across.alpha:
@@ -269,7 +329,6 @@ def _background(benchmark: Benchmark) -> page.Section:
     parts: list[page.PagePart] = [
         page.Fold("Protocol of each dataset, and how the numbers were computed", about, "protocol"),
         page.Fold("The table as LaTeX", [page.Code(benchmark.to_latex(), "latex")], "table-latex"),
-        page.Fold("The table as LaTeX with siunitx", [page.Code(benchmark.to_latex(siunitx=True), "siunitx")]),
         page.Fold("The table as Markdown", [page.Code(benchmark.to_markdown(), "markdown")]),
         page.again(_command(benchmark), __version__),
     ]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,8 +28,7 @@ from kgeval.results.run_names import run_name
 
 SUFFIXES = (".json", ".kgeval")
 FIRST_METRIC = "mrr"  # sorts the rows
-SEED_IN_NAME = r"(?:seed|(?<![a-z])s)[-_=. ]?(\d{1,9})(?!\d)"  # "seed3", "seed-3", "s3" in the name of a file
-CLOSE = 1e-9  # relative difference up to which two values of the same ranks are equal
+N_SAME = 6  # significant digits in which the values of copies agree
 MAX_NAMED, MAX_SAME = 4, 2  # names that a note lists; further names are only counted
 CONTRADICTS = "contradicts itself, not ranked"  # the mark of a row whose metrics no ranks can give
 UNKNOWN_NEGATIVES = "negatives not known, not ranked"  # the mark of a row that may rank among other entities
@@ -209,8 +207,9 @@ class BoardTable:
 
     @property
     def heading(self) -> str:
-        """The protocol in words, and how many ranks of how many were compared."""
-        return f"{self.card.protocol_sentence}; {self.coverage}"
+        """The protocol in words, how many ranks of how many were compared, and the fingerprints."""
+        prints = f"dataset {self.card.dataset_fingerprint[:N_HEX]}, protocol {self.card.protocol_fingerprint}"
+        return f"{self.card.protocol_sentence}; {self.coverage}; {prints}"
 
     @property
     def coverage(self) -> str:
@@ -256,34 +255,9 @@ class BoardTable:
         return text if is_same else f"{text} Cards do not list the ranked triples: they may differ between the runs."
 
     @property
-    def facts(self) -> list[list[str]]:
-        """Fingerprint of the dataset, protocol, settings, coverage and counts, in words, each a list."""
-        card, counts = self.card, self.card.content["counts"]
-        parts = {**counts["ranks_by_side"], **counts["ranks_by_split"], **counts["dropped"]}
-        return [
-            [f"dataset fingerprint {card.dataset_fingerprint[:N_HEX]}"],
-            card.protocol_sentence.split(", "),
-            [f"{name} {value!r}" for name, value in card.content["protocol"]["settings"].items()],
-            [self.coverage],
-            [f"{n:,} ({name})" for name, n in parts.items()],
-        ]
-
-    def apart(self, tables: Sequence[BoardTable]) -> list[str]:
-        """Return what sets this table apart from the other tables of its dataset, in words.
-
-        That is the fingerprint of the dataset, then the first that differs of protocol, settings, coverage and counts.
-
-        Parameters
-        ----------
-        tables : sequence of BoardTable
-            All tables of the board.
-        """
-        others = [other.facts for other in tables if other.dataset == self.dataset]
-        own = [
-            [fact for fact in mine if any(fact not in one[i] for one in others)] for i, mine in enumerate(self.facts)
-        ]
-        coverage = [] if self.is_full else [self.coverage]
-        return list(dict.fromkeys([*own[0], *next(filter(None, own[1:]), []), *coverage]))
+    def is_mixed(self) -> bool:
+        """Whether single runs are ranked beside means over seeds."""
+        return len({len(row.runs) > 1 for row in self.rows if row.is_ranked}) > 1
 
 
 @dataclass(frozen=True)
@@ -296,7 +270,7 @@ class Board:
         Sorted by the name of the dataset, then by the number of runs, largest first. Within a dataset, tables come last
         if dataset and protocol do not determine which rows have a rank (see `BoardTable.is_fixed`).
     notes : tuple of str
-        Notes about copies, equal ranks under two names, and names that contradict each other.
+        Notes about copies, runs without a name or a mean, and datasets with one name but different contents.
     unread : tuple of (str, str)
         Each file that could not be read, and why.
     n_files : int
@@ -401,7 +375,6 @@ def _sorted_board(runs: Sequence[BoardRun], unread: Sequence[tuple[str, str]]) -
     if n_unnamed:
         shown = counted(n_unnamed, "run has no name; it is", "runs have no name; they are")
         notes.append(f"{shown} shown by file name: name runs with kgeval evaluate --name")
-    notes += _name_notes(runs)
     of_table = grouped((run.table_key, run) for run in _labelled(merged))
     prints = grouped(dict.fromkeys(key[:2] for key in of_table))
     notes += [
@@ -432,65 +405,20 @@ def _labelled(runs: Sequence[BoardRun]) -> list[BoardRun]:
 
 
 def _without_copies(runs: Sequence[BoardRun]) -> tuple[list[BoardRun], list[str]]:
-    """Return the runs, each once, and notes about copies: files with the same model, seed, ranks and values.
+    """Return the runs, each once, and a note about copies: files with the same model, seed, ranks and values.
 
     If a card and its result are both there, the card is kept, since a row links to the card.
     """
-    found: dict[Any, list[BoardRun]] = {}
-    for run in sorted(runs, key=lambda run: not run.place.endswith(".json")):
-        same = found.setdefault((run.table_key, run.card.model, run.card.seed, run.card.hash), [])
-        copy = next((i for i, other in enumerate(same) if not _contradictions(run, other)), None)
-        if copy is None:
-            same.append(run)
-        else:
-            same[copy] = replace(same[copy], copies=(*same[copy].copies, run.place))
-    merged = [run for same in found.values() for run in same]
+
+    def identity(run: BoardRun) -> tuple[Any, ...]:
+        values = tuple(f"{metric} {run.value(metric):.{N_SAME}g}" for metric in run.card.metrics)
+        return run.table_key, run.card.model, run.card.seed, run.card.hash, values
+
+    cards_first = sorted(runs, key=lambda run: not run.place.endswith(".json"))
+    found = grouped((identity(run), run) for run in cards_first).values()
+    merged = [replace(first, copies=tuple(run.place for run in others)) for first, *others in found]
     copies = [f"{run.file} ({_files(run.copies)})" for run in merged if run.copies]
-    notes = [f"in more than one file, and counted once: {_listed(copies)}"] if copies else []
-    for first, *others in found.values():
-        for other in others:
-            what = "; ".join(_contradictions(first, other))
-            notes.append(f"{first.file} and {other.file} have the same hash of ranks but other values: {what}")
-    return merged, notes
-
-
-def _contradictions(first: BoardRun, second: BoardRun) -> list[str]:
-    """Return the metrics with different values on two cards, though both cards have the same hash of ranks."""
-    shared = [metric for metric in first.card.metrics if metric in second.card.metrics]
-    pairs = [(display_of(metric).heading, first.value(metric), second.value(metric)) for metric in shared]
-    return [
-        f"{heading} {one:.7g} and {other:.7g}"
-        for heading, one, other in pairs
-        if not np.isclose(one, other, rtol=CLOSE, atol=0.0, equal_nan=True)
-    ]
-
-
-def _name_notes(runs: Sequence[BoardRun]) -> list[str]:
-    """Return notes about files whose names contain another model or another seed than the named run in the file."""
-    named = [run for run in runs if run.card.is_named]
-    models = {model: _words(model) for model in sorted({run.model for run in named})}
-    notes = []
-    for run in named:
-        words, says = _words(run.stem), f"{run.file}: the name says"
-        seeds = [str(int(digits)) for digits in re.findall(SEED_IN_NAME, run.stem.lower())]
-        if run.card.seed is not None and seeds and str(run.card.seed) not in seeds:
-            notes.append(f"{says} seed {_listed(seeds)}, but the run says seed {run.card.seed}")
-        found = [model for model, text in models.items() if text and text in words]
-        if found and models[run.model] not in words:
-            notes.append(f"{says} {found[0]}, but the run says {run.model}")
-    return notes
-
-
-def _words(text: str) -> str:
-    """Return letters and digits of a text in lower case, with one space around each word, so that words can be found.
-
-    Examples
-    --------
-    >>> _words("TransE_seed1")
-    ' transe seed1 '
-    """
-    words = re.findall(r"[^\W_]+", text.lower())
-    return f" {' '.join(words)} " if words else ""
+    return merged, [f"in more than one file, and counted once: {_listed(copies)}"] if copies else []
 
 
 def _table_of(runs: Sequence[BoardRun]) -> BoardTable:
@@ -548,7 +476,10 @@ def _marks(row: BoardRow, runs: Sequence[BoardRun]) -> tuple[str, ...]:
     """Return the marks of a row: which runs have the same ranks, and why it is not ranked."""
     pairs = [(run, other) for run in row.runs for other in runs if other is not run]
     equal = [other for run, other in pairs if other.card.hash == run.card.hash]
-    same = dict.fromkeys(other.name if other.model == row.model else other.model for other in equal)
+    named = [
+        other.name if other.label or other.card.seed is not None else f"{other.name} ({other.file})" for other in equal
+    ]
+    same = dict.fromkeys(named)
     found = [f"same ranks as {listed(list(same), MAX_SAME)}"] if same else []
     return tuple(dict.fromkeys([*found, *(run.doubt.partition(":")[0] for run in row.runs if run.doubt)]))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,30 +26,27 @@ from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
 from kgeval.report import document as page
 from kgeval.report.board import Board, BoardRow, BoardTable, read_board
-from kgeval.report.figure import Axis, Dots, Figure, Line, Mark, Panel
-from kgeval.report.figure_svg import svg
 from kgeval.results.display import MAX_TIES
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 
 FIELDS = ("model", "counts", "ties", "hashes")  # of a card, in the JSON of the page
-N_HEX = 12  # characters of a fingerprint that are shown
-N_LEADERS = 3  # leaders that the headline names
+MAX_HEADLINE, N_LEADERS = 170, 3  # characters of two lines; leaders and datasets that a longer headline names
 MAX_NAME, MAX_PLACE = 24, 28  # characters of a name in headline and navigation, and of a file
-BEST, OTHERS = 0, 7  # colours of the picture of the leaders
-MAX_LANES, LANE_HEIGHT = 12, 2.2  # datasets in the picture of the leaders; rows of text of each
-# Words of notes, gravest first: numbers that cannot be, that do not compare, that are not averaged, names that mislead.
+# Words of notes, gravest first: numbers that cannot be, that do not compare, that are not averaged.
 GRAVE = (
-    "contradicts", "not known", "other values", "different contents", "may differ", "not averaged", "the name says",
+    "contradicts", "not known", "different contents", "may differ", "not averaged",
 )  # fmt: skip
 NO_TEST = (
     "A board sorts, it does not test: a lead may be chance. To test it: kgeval compare (one run of each model) or "
     "kgeval benchmark (several seeds), with the files as below each table."
 )
+VALUES = "One run: value and interval over test triples. Several seeds: mean ± standard deviation."
+MIXED = "Single runs stand beside means over seeds: the best of several single runs is partly luck."
 LEGEND = (
-    "One run: value and interval over test triples. Several seeds: mean ± standard deviation, each run a short line; a "
-    "click opens the runs. Ties: share of ranks with an equal score, the largest of the seeds; if it is above 1%, the "
-    "range from the worst to the best order of ties stands below the value."
+    "In the tables, each run of several seeds is a short line; a click opens the runs. Ties: share of ranks with an "
+    "equal score, the largest of the seeds; if it is above 1%, the range from the worst to the best order of ties "
+    "stands below the value."
 )
 
 
@@ -115,13 +113,9 @@ def write_board(
 def _sections(board: Board, title: str) -> list[page.Section]:
     """Return the sections: the leaders, the tables, and what could not be read."""
     names = _names(board.tables)
-    by_model = grouped((_leader(one), name) for one, name in zip(board.tables, names))
-    said = [f"{model} leads on {listed(on, N_LEADERS)}" for model, on in by_model.items() if model]
-    headline = "; ".join(said[:N_LEADERS]) + (f"; and {len(said) - N_LEADERS:,} more" if len(said) > N_LEADERS else "")
-    overview = page.Beside([_leaders(board.tables, names), *_picture(board.tables, names)])
     details = [f"{board.sentence()}. {NO_TEST}"]
-    parts = [overview, *page.graded(board.notes, GRAVE), page.Text(LEGEND)]
-    made = [page.first_section(title, headline or "no ranked run", "", details, parts, "Board")]
+    parts = [_leaders(board.tables, names), *page.graded(board.notes, GRAVE), page.Text(LEGEND)]
+    made = [page.first_section(title, _headline(board.tables, names) or "no ranked run", "", details, parts, "Board")]
     made += [_table_section(one, i, name) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:
         caption = f"{counted(len(board.unread), 'file')} of {board.n_files:,} could not be read"
@@ -138,71 +132,64 @@ def _names(tables: Sequence[BoardTable]) -> list[str]:
     return [f"{text} ({i})" if datasets.count(name) > 1 else text for text, name, i in zip(shown, datasets, places)]
 
 
+def _headline(tables: Sequence[BoardTable], names: Sequence[str]) -> str:
+    """Return who leads on which datasets; of more than two lines, only the first models and datasets."""
+    by_model = grouped((_leader(one), name) for one, name in zip(tables, names) if one.ranked)
+    text = "; ".join(f"{model} leads on {listed(on)}" for model, on in by_model.items())
+    if len(text) > MAX_HEADLINE:
+        said = [f"{model} leads on {listed(on, N_LEADERS)}" for model, on in by_model.items()]
+        more = [f"and {len(said) - N_LEADERS:,} more"] if len(said) > N_LEADERS else []
+        text = "; ".join([*said[:N_LEADERS], *more])
+    return text
+
+
 def _leader(one: BoardTable) -> str:
     """Return the best model of a table; empty if no run is ranked."""
     return shown_name(one.ranked[0][0].model, MAX_NAME) if one.ranked else ""
 
 
 def _leaders(tables: Sequence[BoardTable], names: Sequence[str]) -> Table:
-    """Return the list of the tables: what sets each apart, who leads it, by how much, and whether ties could decide."""
+    """Return the list of the tables: protocol, where a dataset has several, best and second model, and the lead."""
     links = [partial(tag, "a", label(name), href=f"#table-{i}") for i, name in enumerate(names, 1)]
-    apart = [", ".join(one.apart(tables)) for one in tables]
+    n_tables = Counter(one.dataset for one in tables)
+    apart = [one.heading if n_tables[one.dataset] > 1 else "" for one in tables]
     cells = [Cell(printable(name), markup=link, note=why) for name, link, why in zip(names, links, apart)]
-    headings = dict.fromkeys(heading_of(one.metrics[0]) for one in tables if one.metrics)
-    heads = " or ".join(headings) or "value", "ahead by", "ranges under ties"
+    heading = " or ".join(dict.fromkeys(heading_of(one.metrics[0]) for one in tables if one.metrics)) or "value"
+    heads = (("best model", ""), (heading, ""), ("second model", ""), (heading, f"second {heading}"), ("ahead by", ""))
     columns = [
-        Column("dataset", cells, is_label=True),
-        Column.of_labels("best model", [_leader(one) or "no ranked run" for one in tables]),
-        *(Column(head, column) for head, column in zip(heads, zip(*map(_lead, tables)))),
-        Column.of_counts("runs", [len(one.runs) for one in tables]),
+        Column(head, column, is_label=head.endswith("model"), key=key)
+        for (head, key), column in zip(heads, zip(*map(_lead, tables)))
     ]
-    caption = "Leaders of each dataset, protocol and number of ranks; values of different rows do not compare."
-    return Table(columns, caption=caption, name="leaders", kind="narrow leaders")
+    caption = (
+        f"Leaders of each dataset, protocol and number of ranks; values of different rows do not compare. {VALUES}"
+    )
+    return Table(
+        [Column("dataset", cells, is_label=True), *columns], caption=caption, name="leaders", kind="fit leaders"
+    )
 
 
-def _lead(one: BoardTable) -> tuple[Cell, Cell, Cell]:
-    """Return the value of the best model, its lead over the next model, and whether ranges under ties overlap."""
+def _lead(one: BoardTable) -> list[Cell]:
+    """Return the best and the second model of a table with their values, and the lead; ties that could turn it."""
     if not one.ranked:
-        return Cell(), Cell(), Cell()
-    metric, ((_, value), *others) = one.metrics[0], one.best_of_models
+        return [Cell("no ranked run"), *[Cell()] * 4]
+    metric, models = one.metrics[0], one.best_of_models
     decimals, sign = display_of(metric).decimals, 1 if Key.parse(metric).higher_is_better else -1
-    shown = Cell(written(value, decimals), numbers=(value,))
-    if not others:
-        return shown, Cell("only model"), Cell()
-    gap, second = abs(value - others[0][1]), shown_name(others[0][0].model, MAX_NAME)
+    shown = [
+        cell
+        for row, _ in models[:2]
+        for cell in (
+            replace(_model(row, one.is_mixed), text=shown_name(row.model, MAX_NAME)),
+            _value(row, metric, decimals),
+        )
+    ]
+    if len(models) == 1:
+        return [*shown, Cell(), Cell(), Cell("only model")]
+    gap = abs(models[0][1] - models[1][1])
+    worst, top = models[0][0].tie_range(metric)
+    ends = [row.tie_range(metric) for row, _ in models[1:]]
+    could_turn = any(sign * high >= sign * worst and (low, worst) != (high, top) for low, high in ends)
     text = written(gap, enough_decimals([gap], decimals)) if gap else "equal"
-    lead = Cell(text, numbers=(gap,), note=f"over {second}")
-    (worst, top), *ranges = [row.tie_range(metric) for row, _ in one.best_of_models]
-    if all(low == high for low, high in ((worst, top), *ranges)):
-        return shown, lead, Cell("few ties")
-    within = [row.model for (row, _), (_, high) in zip(others, ranges) if sign * high >= sign * worst]
-    note = f"with {shown_name(listed(within, 1), MAX_NAME)}"
-    return shown, lead, Cell("overlap", tone="warn", note=note) if within else Cell("apart")
-
-
-def _picture(tables: Sequence[BoardTable], names: Sequence[str]) -> list[page.PagePart]:
-    """Return the figure of the models of the largest table of each dataset, as far as these have the same metric."""
-    largest = [same[0] for same in grouped((one.dataset, (one, name)) for one, name in zip(tables, names)).values()]
-    kept = [(one, name) for one, name in largest if one.ranked and one.metrics[0] == largest[0][0].metrics[0]]
-    shown = kept[:MAX_LANES]
-    if not shown:
-        return []
-    metric, heading = shown[0][0].metrics[0], heading_of(shown[0][0].metrics[0])
-    ends = [(*row.tie_range(metric), i) for i, (one, _) in enumerate(shown) for row, _ in one.ranked]
-    marks: list[Mark] = [Line.of_parts([(low, i, high, i) for low, high, i in ends if low != high], "interval", OTHERS)]
-    for i, (one, _) in enumerate(shown):
-        digits = display_of(metric).decimals
-        titles = tuple(f"{row.model} {written(value, digits)}" for row, value in one.ranked)
-        points = tuple((value, float(i)) for _, value in one.ranked)
-        marks.append(Dots(points[1:], OTHERS, (False,) * len(points[1:]), titles=titles[1:]))
-        marks.append(Dots(points[:1], BEST, (True,), titles=titles[:1]))
-    x = Axis.of_values(heading, [end for low, high, _ in ends for end in (low, high)], unit=True)
-    best = tuple((float(i), _leader(one)) for i, (one, _) in enumerate(shown))
-    panel = Panel(x, Axis.of_rows([name for _, name in shown]), tuple(marks), LANE_HEIGHT * len(shown), right=best)
-    legend: list[tuple[str, Mark]] = [("best model", Dots((), BEST, (True,))), ("others", Dots((), OTHERS, (False,)))]
-    title = f"{heading} of the models in the largest table of each dataset"
-    drawing = partial(svg, Figure(title, (panel,), tuple(legend)))
-    return [page.Figure(drawing, f"{title}. Line: from the worst to the best order of ties.")]
+    return [*shown, Cell(text, numbers=(gap,), flag="ties could turn it" if could_turn else "")]
 
 
 # ---- a table ----
@@ -212,21 +199,25 @@ def _table_section(one: BoardTable, place: int, name: str) -> page.Section:
     """Return the section of a table: its protocol, its rows, and the command that tests their differences."""
     metric = one.metrics[0] if one.metrics else "mrr"
     parts: list[page.PagePart] = [page.Text(one.caution[0].upper() + one.caution[1:], "caution")] if one.caution else []
-    caption = f"Table {place}: {printable(one.dataset)}, best {heading_of(metric)} first"
+    caption = f"Table {place}: {printable(one.dataset)}, best {heading_of(metric)} first."
+    caption += f" {MIXED}" if one.is_mixed else ""
     rows = _rows_table(one.rows, one.metrics, caption, f"board-{place}", "sortable board")
     runs = [run for row, _ in one.ranked for run in row.runs]
     files = [str(Path(run.place).with_suffix(".kgeval")) for run in runs]
     command = "benchmark" if len(runs) > len(one.ranked) else "compare"
     code = page.Code(f"kgeval {command} {shlex.join(map(printable, files))} --metrics {metric}", f"test-{place}")
-    prints = f"dataset {one.card.dataset_fingerprint[:N_HEX]}, protocol {one.card.protocol_fingerprint}"
-    about = f"Protocol: {one.heading}. Fingerprints: {prints}."
-    parts += [page.Text(about), rows, *([page.Fold("Test the differences", [code])] if len(one.ranked) > 1 else [])]
+    parts += [
+        page.Text(f"Protocol: {one.heading}."),
+        rows,
+        *([page.Fold("Test the differences", [code])] if len(one.ranked) > 1 else []),
+    ]
     return page.Section(f"table-{place}", name, parts)
 
 
 def _rows_table(rows: Sequence[BoardRow], metrics: Sequence[str], caption: str, name: str, kind: str) -> Table:
     """Return a table of rows; the runs of a model with several seeds are such a table, which a click opens."""
-    columns = [Column("model", [_model(row) for row in rows], is_label=True)]
+    is_mixed = len({len(row.runs) > 1 for row in rows}) > 1
+    columns = [Column("model", [_model(row, is_mixed) for row in rows], is_label=True)]
     for metric in metrics:
         digits = decimals_for([row.value(metric)[0] for row in rows], display_of(metric).decimals)
         cells = [_value(row, metric, digits) for row in rows]
@@ -249,13 +240,16 @@ def _runs_table(row: BoardRow, metrics: Sequence[str], name: str) -> Markup:
     return html_table(_rows_table(rows, metrics, caption, name, "board"))
 
 
-def _model(row: BoardRow) -> Cell:
+def _model(row: BoardRow, is_mixed: bool) -> Cell:
+    """Return the name of a model and, below it, its seeds; of single runs beside means over seeds, that it is one."""
     first = row.runs[0]
     note = "" if first.card.seed is None else f"seed {first.card.seed}"
     if len(row.runs) > 1:
         note = counted(len(row.runs), "seed")
     elif first.label:
         note = shown_name(f"no name; {first.card.model}", MAX_PLACE)
+    if is_mixed and len(row.runs) == 1:
+        note = ", ".join(filter(None, ["1 run", note]))
     places, note = ", ".join(printable(run.place) for run in row.runs), "" if note == row.model else note
     return Cell(printable(row.model), note=note, flag=", ".join(row.marks), reason=places)
 

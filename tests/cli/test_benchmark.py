@@ -8,6 +8,7 @@ import pytest
 
 import kgeval as kg
 from kgeval.base.wording import signed
+from kgeval.benchmarks.benchmark_text import brief_notes
 from kgeval.cli import main
 
 
@@ -74,8 +75,7 @@ def test_files_with_names_need_no_option(capsys, files, bench):
     assert text.startswith(bench.verdict.sentence + "\n")
     for row in bench.differences.to_dict("records"):
         assert f"{signed(row['difference'])} [{signed(row['low'])}, {signed(row['high'])}]" in text
-    assert all(f"note: {note}" in text for note in bench.notes)
-    assert all(line in text for line in bench.header())
+    assert all(line in text for line in [*bench.description(), *bench.notes_on_method(), *brief_notes(bench)])
     assert all(line in text for line in bench.across().lines())
 
 

@@ -10,7 +10,6 @@ from page_cases import Reader, rounded
 
 import kgeval as kg
 from kgeval.base.wording import printable
-from kgeval.benchmarks.tables import bold_models
 from kgeval.display.media import frame_records
 from kgeval.errors import DataError
 from kgeval.report.benchmark_page import write_benchmark_page
@@ -86,7 +85,7 @@ def test_the_verdict_and_the_means_stand_first(reader, benchmark):
     assert text.index(benchmark.verdict.headline) < 200
     assert len(benchmark.verdict.headline) <= 200
     assert text.index(benchmark.verdict.sentence) < 500
-    assert next(iter(reader.tables)) == "means"
+    assert list(reader.tables)[:2] == ["overview", "means"]
     assert reader.heads("means")[0::2] == ["model", "MRR ↑", "hits@10 ↑"]
     assert reader.heads("means")[3] == "hits@1 ↑"
     assert "Means over 3 runs of each model, with 95% intervals" in reader.tables["means"]["caption"]
@@ -105,22 +104,23 @@ def test_the_verdict_and_the_means_stand_first(reader, benchmark):
 def test_models_have_the_colours_of_their_order(reader, benchmark, page):
     """The model with the best mean rank has the first colour in every table; so has the drawing of its mean."""
     order = sorted(MODELS, key=mean_ranks(benchmark).get)
-    html = page.read_text(encoding="utf-8")
-    for name in ("means", "seeds", "mean-ranks"):
+    html = page.read_text(encoding="utf-8").partition("<main")[2]
+    for name in ("means", "seeds", "overview"):
         table = html[html.index(f'data-name="{name}"') :].partition("</table>")[0]
         places = re.findall(r'<th scope="row"><span class="model"><svg class="swatch m(\d)"', table)
-        assert places == ["0", "1", "2"] * (1 if name == "mean-ranks" else 2)
+        assert places == ["0", "1", "2"] * (1 if name == "overview" else 2)
         assert [row[0][0] for row in reader.rows(name)][:3] == order
-    tracks = re.findall(r'<svg class="track m(\d)"', html[: html.index('id="differences"')])
+    tracks = re.findall(r'<td class="drawn"><svg class="track m(\d)"', html[: html.index('id="differences"')])
     assert tracks == ["0", "1", "2"] * 2
 
 
 def test_bold_is_what_the_correction_supports(reader, benchmark):
-    """The best and what is not told from it; nothing in the metrics that are not tested."""
+    """A model that is decided to be better than every other one; nothing in the metrics that are not tested."""
+    leaders = benchmark.verdict.leaders
     for dataset, rows in by_dataset(reader.rows("means")).items():
         for row in rows:
-            assert ("best" in classes(row[2])) == (row[0][0] in bold_models(benchmark, dataset))
-    assert bold_models(benchmark, "toy") == {"good", HOSTILE}
+            assert ("best" in classes(row[2])) == (leaders[dataset] == (row[0][0],))
+    assert leaders["toy"] == ("good", HOSTILE)
     others = [cell for row in reader.rows("means") for cell in row[3:]]
     assert len(others) == 2 * 3 * 2
     assert not [cell for cell in others if "best" in classes(cell)]
@@ -148,8 +148,9 @@ def test_differences_are_those_of_the_benchmark(reader, benchmark):
             assert float(row[1][1]["data-v"]) >= 0
             assert float(row[1][1]["data-l"]) == pytest.approx(found["low"], rel=1e-6)
             assert float(row[3][1]["data-v"]) == pytest.approx(found["p_corrected"], rel=1e-6)
-            assert row[4][0] == (found["better"] or "undecided")
-            assert ("best" in classes(row[4])) == (found["better"] != "")
+            assert ("best" in classes(row[1])) == (found["better"] != "")
+            assert found["better"] in ("", first)
+            assert len(row) == 4
 
 
 def test_many_models_have_half_a_matrix(tmp_path):
@@ -209,12 +210,14 @@ def test_every_run_is_beside_its_mean(reader, benchmark, page):
         for row in rows:
             found = benchmark.runs[(benchmark.runs["dataset"] == dataset) & (benchmark.runs["model"] == row[0][0])]
             texts = [f"{value:.4f} ({seed})" for seed, value in zip(found["seed"], found["mrr"])]
-            assert row[5][0] == ", ".join(texts)
+            assert row[6][0] == ", ".join(texts)
             assert float(row[2][1]["data-v"]) == pytest.approx(found["mrr"].std(ddof=1), rel=1e-6)
             cell = benchmark.table.set_index(["model", "dataset", "metric"]).loc[(row[0][0], dataset, "mrr")]
             assert float(row[3][1]["data-v"]) == pytest.approx(cell["error"], rel=1e-6)
-            share = cell["of_seeds"] / (cell["of_seeds"] + cell["of_triples"])
-            assert float(row[4][1]["data-v"]) == pytest.approx(share, rel=1e-6)
+            parts = [float(row[i][1]["data-v"]) for i in (4, 5)]
+            assert parts == pytest.approx([math.sqrt(cell["of_seeds"]), math.sqrt(cell["of_triples"])], rel=1e-6)
+            assert math.hypot(*parts) == pytest.approx(cell["error"], rel=1e-6)
+            assert parts[0] <= found["mrr"].std(ddof=1) / math.sqrt(3)
     html = page.read_text(encoding="utf-8")
     section = html[html.index('<section id="seeds"') : html.index('<section id="together"')]
     drawn = re.findall(r'<td class="drawn"><svg class="track m\d"[^>]*>(.*?)</svg>', section)
@@ -243,13 +246,22 @@ def test_one_run_says_that_seeds_are_unknown(tmp_path):
 
 
 def test_datasets_together(reader, benchmark):
-    """Mean ranks, and why there is no test; a diagram is drawn only where models are told apart."""
+    """Values and mean ranks, and why there is no test; a diagram is drawn only where models are told apart."""
     across = benchmark.across()
-    rows = reader.rows("mean-ranks")
+    rows = reader.rows("overview")
     assert [row[0][0] for row in rows] == list(across.models)
-    assert [float(row[1][1]["data-v"]) for row in rows] == across.table["mean_rank"].tolist()
-    ranks = np.array([[float(cell[1]["data-v"]) for cell in row[3:]] for row in rows])
-    assert ranks.mean(axis=1).tolist() == across.table["mean_rank"].tolist()
+    table = benchmark.table.set_index(["model", "dataset", "metric"])
+    leaders = benchmark.verdict.leaders
+    for (model, *_), *cells, rank, first in rows:
+        for dataset, cell in zip(DATASETS, cells, strict=True):
+            of_model = table.loc[(model, dataset, "mrr")]
+            assert cell[0] == f"{of_model['mean']:.4f} ± {of_model['sd']:.4f}"
+            assert ("best" in classes(cell)) == (leaders[dataset] == (model,))
+        row = across.table.set_index("model").loc[model]
+        assert float(rank[1]["data-v"]) == row["mean_rank"]
+        n_decided = sum(found == (model,) for found in leaders.values())
+        assert first[0] == (f"{int(row['n_best'])} ({n_decided} decided)" if row["n_best"] else "0")
+    assert rows[0][-1][0] == "2 (0 decided)"
     text = "".join(reader.text)
     assert across.nemenyi is None
     assert across.notes
@@ -296,6 +308,34 @@ def test_tests_over_datasets_that_decide_nothing_are_one_line(tmp_path, monkeypa
         assert note in text
 
 
+def test_where_the_best_model_gains_and_loses(reader, runs, benchmark):
+    """Best against second, first runs: the differences by relation are those of kg.compare, largest part first."""
+    rows, found = reader.rows("where"), []
+    for dataset in DATASETS:
+        first, second = benchmark.values[dataset].sort_values(ascending=False).index[:2]
+        frame = kg.compare([runs[first, 1, dataset], runs[second, 1, dataset]], names=[first, second]).by(
+            "relation", "mrr"
+        )
+        for sign in (1, -1):
+            of_side = frame[sign * frame["contribution"] > 0]
+            found += [(dataset, name, row) for name, row in of_side.iterrows()]
+    assert len(rows) == len(found) == 4
+    for (name, difference, contribution, n), (_, label, row) in zip(rows, found):
+        assert name[0] == label
+        assert [float(difference[1][key]) for key in ("data-v", "data-l", "data-h")] == pytest.approx(
+            [row["difference"], row["low_corrected"], row["high_corrected"]], rel=1e-6
+        )
+        assert float(contribution[1]["data-v"]) == pytest.approx(row["contribution"], rel=1e-6)
+        assert int(n[0]) == row["n"]
+        assert ("best" in classes(difference)) == bool(row["decided"])
+    assert "the first run of each" in reader.tables["where"]["caption"]
+
+
+def test_a_metric_without_contributions_has_no_such_table(tmp_path):
+    bench = kg.benchmark(cases.runs_of((12,), ("A", "B"), (1, 2)), metrics="median_rank")
+    assert "where" not in written_page(bench, tmp_path / "page.html").tables
+
+
 def headline_of(runs, tmp_path, **more):
     """The headline of the page of a benchmark, in large type, and the benchmark."""
     bench = kg.benchmark(runs, **more)
@@ -327,10 +367,9 @@ def test_the_headline_of_many_models_against_a_baseline_is_short(tmp_path):
     sizes = range(40, 56, 2)
     found, bench = headline_of(cases.runs_of(sizes), tmp_path, metrics="mrr", baseline="C")
     counts = bench.differences["better"].value_counts().to_dict()
-    texts = [f"{name} on {counts[name]}" for name in counts if name in ("A", "B")]
-    assert len(texts) == 2
-    start = f"Better in MRR than the baseline C: {' and '.join(texts)} of 8 datasets"
-    assert found == f"{start}; {counts.get('C', 0)} of 16 differences worse, {counts.get('', 0)} undecided"
+    better, worse, undecided = counts["A"] + counts["B"], counts.get("C", 0), counts.get("", 0)
+    said = f"MRR against the baseline C: of 16 differences, {better} better, {worse} worse, {undecided} undecided"
+    assert (found, better + worse + undecided) == (said, 16)
 
 
 def test_cautions_are_sorted_by_gravity_and_two_are_open(tmp_path):
@@ -428,8 +467,7 @@ def test_missing_runs_and_one_model(runs, tmp_path):
     assert len(reader.rows("differences")) == 3 + 1
     text = "".join(reader.text)
     assert text.count("no run of bad on ") == 1
-    assert "no common run on \\u202eevil <b>: all pairs with bad" in text
-    assert text.count("no common run") == 1
+    assert text.count("no run of bad on \\u202eevil <b>; these values and differences are missing") == 1
     alone = {key: result for key, result in runs.items() if key[0] == "good" and key[2] == "toy"}
     reader = written_page(kg.benchmark(alone, metrics="mrr"), tmp_path / "b.html")
     assert "differences" not in reader.tables

@@ -116,13 +116,11 @@ def test_protocols_and_datasets_are_never_mixed(card):
     runs = [card("A"), card("B"), card("A", sides="object"), card("C", dataset="f" * 64)]
     board = read_board(runs)
     assert [[row.model for row in one.rows] for one in board.tables] == [["A", "B"], ["A"], ["C"]]
-    first, second, third = board.tables
-    real = first.card.dataset_fingerprint[:8]
-    assert first.apart(board.tables) == [f"dataset fingerprint {real}", "both sides"]
-    assert second.apart(board.tables) == [f"dataset fingerprint {real}", "object side"]
-    assert third.apart(board.tables) == ["dataset fingerprint ffffffff", "both sides"]
-    assert second.apart([first, second]) == ["object side"]
-    assert first.apart([first]) == []
+    first, second, third = (one.heading for one in board.tables)
+    real = board.tables[0].card.dataset_fingerprint[:8]
+    assert first.endswith(f"both sides; 30 of 30 ranks; dataset {real}, protocol 8fc05966")
+    assert second.endswith(f"object side; 30 of 30 ranks; dataset {real}, protocol only object")
+    assert third.endswith("both sides; 30 of 30 ranks; dataset ffffffff, protocol 8fc05966")
     (note,) = [note for note in board.notes if note.startswith("toy stands for 2 datasets with different contents")]
     assert f"(fingerprints {', '.join(sorted(['ffffffff', real]))})" in note
 
@@ -147,10 +145,8 @@ def test_a_run_on_the_easiest_triples_does_not_stand_first(tmp_path):
     assert [row.model for row in full.rows] == ["A", "B"]
     assert [row.value("mrr")[0] for row in full.rows] == pytest.approx([sum(1 / k for k in range(1, 26)) / 25] * 2)
     assert part.rows[0].value("mrr")[0] == pytest.approx(sum(1 / k for k in range(1, 11)) / 10)
-    assert full.heading.endswith("; 50 of 50 ranks")
-    assert part.heading.endswith("; 20 of 50 ranks")
-    assert part.apart(board.tables) == ["20 of 50 ranks"]
-    assert full.apart(board.tables) == ["50 of 50 ranks"]
+    assert "; 50 of 50 ranks; dataset " in full.heading
+    assert "; 20 of 50 ranks; dataset " in part.heading
     assert "toy: only 20 of 50 ranks. Left out: 30 ranks: the file has no list for it." in board.notes
 
     # Seeds with 50 and 20 ranks are no mean; 20 of these and 20 of those are one table, and this is said.
@@ -167,7 +163,10 @@ def test_a_run_on_the_easiest_triples_does_not_stand_first(tmp_path):
     said = "nly 20 of 50 ranks. Left out: 30 ranks: the file has no list for it. Cards do not list the ranked triples"
     assert [note for note in reader.data()["notes"] if note.startswith(f"toy: o{said}")]
     assert f"O{said}: they may differ between the runs." in "".join(reader.text)
-    assert [row[0][0] for row in reader.rows("leaders")] == ["toy (1)50 of 50 ranks", "toy (2)20 of 50 ranks"]
+    said = [f"toy ({i}){one.heading}" for i, one in enumerate(board.tables[:2], 1)]
+    assert [row[0][0].rpartition("; dataset")[0] for row in reader.rows("leaders")] == [
+        text.rpartition("; dataset")[0] for text in said
+    ]
 
 
 def test_equal_numbers_for_other_reasons_are_other_tables(card):
@@ -176,19 +175,17 @@ def test_equal_numbers_for_other_reasons_are_other_tables(card):
     runs = [card("A", dropped={unseen: 4}), card("B", dropped={unseen: 4}), card("C", dropped={listed: 4})]
     board = read_board(runs)
     assert [[row.model for row in one.rows] for one in board.tables] == [["A", "B"], ["C"]]
-    assert board.tables[0].heading.endswith("; 26 of 30 ranks")
-    assert board.tables[1].apart(board.tables) == [f"4 ({listed})", "26 of 30 ranks"]
-    assert board.tables[0].apart(board.tables) == [f"4 ({unseen})", "26 of 30 ranks"]
+    assert all("; 26 of 30 ranks; " in one.heading for one in board.tables)
+    assert [reason in one.caution for one, reason in zip(board.tables, (unseen, listed))] == [True, True]
     assert not [note for note in board.notes if "cards do not say" in note]
 
 
 def test_a_difference_that_the_sentence_hides_is_said(card):
-    """Two protocols with one sentence: the settings that differ are named."""
+    """Two protocols with one sentence: their fingerprints."""
     other = copy.deepcopy(card("B").content)
     other["protocol"] |= {"fingerprint": "12345678", "settings": {**other["protocol"]["settings"], "unseen": "worst"}}
     first, second = read_board([card("A"), card("A2"), Card(other)]).tables
-    assert second.apart([first, second]) == ["unseen 'worst'"]
-    assert first.apart([first, second]) == ["unseen 'rank'"]
+    assert second.heading == first.heading.replace(f"protocol {first.card.protocol_fingerprint}", "protocol 12345678")
 
 
 @pytest.mark.parametrize(
@@ -229,29 +226,55 @@ def test_runs_without_a_name_are_shown_by_their_file_and_not_averaged(card, tmp_
     assert board.notes == (note.replace("2", "3"),)
     write_board(board, tmp_path / "board.html")
     (row,) = Reader(tmp_path / "board.html").rows("leaders")
-    assert [text for text, _ in row][1:4] == ["second", "0.4000", "0.1000over below/B.json"]
+    assert [text for text, _ in row][1::2] == ["secondno name; A", "below/B.jsonno name; A", "0.1000"]
 
 
 def test_a_lead_is_over_another_model(card, tmp_path):
-    """Two runs of A without seeds; with ties, the range of B reaches the worst value of A."""
+    """Two runs of A without seeds; ties could turn the lead where the range of B reaches the worst value of A."""
     runs = [card("A", None, 0.4), card("A", None, 0.39), card("B", 1, 0.3)]
     write_board(runs, tmp_path / "board.html")
     (row,) = Reader(tmp_path / "board.html").rows("leaders")
-    assert [text for text, _ in row] == ["toy", "A", "0.4000", "0.1000over B", "few ties", "3"]
-    for top, said in ((0.41, "overlapwith B"), (0.35, "apart")):
+    values = ["A", "0.4000 [0.3500, 0.4500]", "Bseed 1", "0.3000 [0.2500, 0.3500]"]
+    assert [text for text, _ in row] == ["toy", *values, "0.1000"]
+    for top, said in ((0.41, "0.1000 ties could turn it"), (0.4, "0.1000 ties could turn it"), (0.35, "0.1000")):
         runs[2].content["ties"] |= {"share": 0.2, "range": {"mrr": {"pessimistic": 0.2, "optimistic": top}}}
         write_board(runs, tmp_path / "board.html", overwrite=True)
         (row,) = Reader(tmp_path / "board.html").rows("leaders")
-        assert row[4][0] == said
+        assert row[5][0] == said
     write_board(runs[:2], tmp_path / "board.html", overwrite=True)
     (row,) = Reader(tmp_path / "board.html").rows("leaders")
-    assert row[3][0] == "only model"
+    assert [text for text, _ in row][3:] == ["only model"]  # no column without a text
 
 
-def test_the_same_ranks_under_two_names_are_marked(card):
-    board = read_board([card("A", ranks="same"), card("B", ranks="same"), card("C")])
+def test_single_runs_beside_means_say_so(card, tmp_path):
+    """In each row and in the caption; where all models have several seeds, or all one run, nothing is said."""
+    path, said = tmp_path / "board.html", "Single runs stand beside means over seeds"
+    mean, single, other = [card("A", 1, 0.3), card("A", 2, 0.2)], card("B", 1, 0.4), card("B", 2, 0.5)
+    for runs, names in (
+        ([*mean, single], ["B1 run, seed 1", "A2 seeds"]),
+        ([*mean, single, other], ["B2 seeds", "A2 seeds"]),
+        ([mean[0], single], ["Bseed 1", "Aseed 1"]),
+    ):
+        write_board(runs, path, overwrite=True)
+        reader = Reader(path)
+        (leader,) = reader.rows("leaders")
+        assert [row[0][0] for row in reader.rows("board-1")] == [leader[1][0], leader[3][0]] == names
+        assert (said in reader.tables["board-1"]["caption"]) == (names[0].startswith("B1 run"))
+    write_board([*mean, single], path, overwrite=True)
+    (leader,) = Reader(path).rows("leaders")
+    assert leader[4][0] == "0.2500 ± 0.0707"  # of 0.3 and 0.2: 0.1 / sqrt(2)
+    assert leader[5][0] == "0.1500"
+
+
+def test_the_same_ranks_under_two_names_are_marked(card, tmp_path):
+    """With the seed of the other run, or with its file where the seed is not known."""
+    board = read_board([card("A", 1, ranks="same"), card("B", 2, ranks="same"), card("C", 1)])
     marks = {row.model: row.marks for row in board.tables[0].rows}
-    assert marks == {"A": ("same ranks as B",), "B": ("same ranks as A",), "C": ()}
+    assert marks == {"A": ("same ranks as B seed 2",), "B": ("same ranks as A seed 1",), "C": ()}
+    for name, seed in (("A", None), ("B", 3)):
+        write_card(card(name, seed, ranks="same"), tmp_path / f"run {name}.json")
+    marks = {row.model: row.marks for row in read_board(tmp_path).tables[0].rows}
+    assert marks == {"A": ("same ranks as B seed 3",), "B": ("same ranks as A (run A.json)",)}
 
 
 # ---- files ----
@@ -268,28 +291,15 @@ def test_a_card_and_its_result_are_one_run(result, tmp_path):
     assert board.n_files == 2
 
 
-def test_equal_hashes_with_other_values_are_a_contradiction(card):
-    board = read_board([card("A", 1, 0.3, "x"), card("A", 1, 0.4, "x")])
-    assert len(board.tables[0].rows) == 2
-    assert "result 1 and result 2 have the same hash of ranks but other values: MRR 0.3 and 0.4" in board.notes
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("B_seed2.json", ["the name says seed 2, but the run says seed 1", "the name says B, but the run says A"]),
-        ("A-s1.json", []),
-        ("a_seed_01.json", []),
-        ("AB.json", []),
-        ("A vs B.json", []),
-        ("runs2.json", []),
-    ],
-)
-def test_names_of_files_that_contradict_the_run_are_said(card, tmp_path, name, said):
-    """The words of a name, not parts of words; a name that also says the right model is right."""
-    write_card(card("A", 1), tmp_path / name)
-    write_card(card("B", 1), tmp_path / "second.json")
-    assert list(read_board(tmp_path).notes) == [f"{name}: {text}" for text in said]
+def test_equal_hashes_with_other_values_are_no_copies(card):
+    """Both are shown and marked; values that differ in the 12th digit, as another version of numpy sums, are copies."""
+    board = read_board([card("A", 1, 0.3, "x"), card("A", 1, 0.4, "x"), card("A", 1, 0.3 + 1e-12, "x")])
+    assert [(row.value("mrr")[0], row.marks) for row in board.tables[0].rows] == [
+        (0.4, ("same ranks as A seed 1",)),
+        (0.3, ("same ranks as A seed 1",)),
+    ]
+    assert board.tables[0].rows[1].runs[0].copies == ("result 3",)
+    assert "not averaged on toy, since seed 1 stands for different runs: 2 runs of A" in board.notes
 
 
 def test_files_that_cannot_be_read_are_listed(card, tmp_path):
@@ -383,12 +393,25 @@ def test_the_headline_names_the_leaders(card, tmp_path):
     assert headline_of(path) == "A leads on toy (1); D leads on toy (2)"
     reader = Reader(path)
     rows = [[text for text, _ in row] for row in reader.rows("leaders")]
-    assert [row[:4] for row in rows] == [
-        ["toy (1)both sides", "A", "0.3500", "0.0500over B"],
-        ["toy (2)object side", "D", "0.9000", "only model"],
-    ]
+    assert "both sides" in rows[0][0]
+    assert "object side" in rows[1][0]
+    assert rows[0][1:] == ["A2 seeds", "0.3500 ± 0.0707", "B1 run, seed 1", "0.3000 [0.2500, 0.3500]", "0.0500"]
+    assert rows[1][1:] == ["Dseed 1", "0.9000 [0.8500, 0.9500]", "", "", "only model"]
     assert "values of different rows do not compare" in reader.tables["leaders"]["caption"]
     assert "A board sorts, it does not test" in "".join(reader.text)
+
+
+def test_the_headline_names_all_datasets_where_they_fit_two_lines(card, tmp_path):
+    """Five of a model as they are; of forty, the first three and the number of the others."""
+    for n, said in (
+        (5, "A leads on set 0, set 1, set 2, set 3 and set 4"),
+        (40, "A leads on set 0, set 1, set 10 and 37 more"),
+    ):
+        cards = [card("A", 1, 0.3, dataset=f"{i:064}") for i in range(n)]
+        for i, one in enumerate(cards):
+            one.content["dataset"]["name"] = f"set {i}"
+        write_board(cards, tmp_path / "board.html", overwrite=True)
+        assert headline_of(tmp_path / "board.html") == said
 
 
 def test_a_board_without_a_ranked_run_has_no_leader(card, tmp_path):
@@ -422,9 +445,9 @@ def test_values_show_their_range_over_ties_where_ties_matter(card, tmp_path):
         }
     runs[2].content["ties"] |= {"share": 0.0, "range": {}}
     write_board(runs, path)
-    rows = {row[0][0].partition("2 seeds")[0]: row for row in Reader(path).rows("board-1")}
+    rows = {row[0][0][0]: row for row in Reader(path).rows("board-1")}
     assert rows["A"][1][0] == "0.3500 ± 0.0707ties: 0.2500 to 0.4500"
-    assert "ties: " not in rows["Bseed 1"][1][0]
+    assert "ties: " not in rows["B"][1][0]
     assert "warn" in rows["A"][8][1]["class"].split()
     assert rows["A"][8][0] == "20.0%"
     assert [row[1][0] for row in Reader(path).rows("board-1-runs-1")] == [
@@ -439,7 +462,7 @@ def test_a_row_names_its_files(folder):
     reader = Reader(folder / "files.html")
     rows, opened = ([row[0][1]["title"] for row in reader.rows(name)] for name in ("board-1", "board-1-runs-1"))
     titles = [*rows, *opened]
-    assert opened == rows[0].split(", ") == [f"{rows[0][0]} #{seed}%.json" for seed in (1, 2)]
+    assert opened == rows[0].split(", ") == [f"{rows[0].partition(' ')[0]} #{seed}%.json" for seed in (1, 2)]
     assert {name for title in titles for name in title.split(", ")} <= {run.place for run in read_board(folder).runs}
     targets = {a["href"] for name, a in reader.elements if name == "a"}
     assert {target.removeprefix("#") for target in targets} <= {a["id"] for _, a in reader.elements if "id" in a}

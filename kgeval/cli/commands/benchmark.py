@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import kgeval
-from kgeval.benchmarks.benchmark_text import table_texts
+from kgeval.benchmarks.benchmark_text import brief_notes, table_texts
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
 from kgeval.cli.command import Command
@@ -179,7 +179,7 @@ def _as_text(benchmark: Benchmark, options: argparse.Namespace, page: str) -> st
         parts.append(screen.lines(benchmark.across().lines()))
     if not options.quiet:
         parts.append(screen.dim(screen.lines([*benchmark.description(), *benchmark.notes_on_method()])))
-        parts += [screen.lines(f"note: {note}" for note in benchmark.notes)] if benchmark.notes else []
+        parts += [screen.lines(brief_notes(benchmark))] if benchmark.notes else []
     return "\n\n".join([*parts, *([page] if page else [])])
 
 
