@@ -131,7 +131,6 @@ folder: folder in which a registered dataset is kept
 form: variant of a model's formula
 format: file format, in Python and in the head of a card
 formats: the file formats that kgeval reads
-found: steps of a rank, to draw
 fractions: shares of the splits of a random division
 frame: a table as a DataFrame
 freedom: degrees of freedom

@@ -224,6 +224,10 @@ class Benchmark(Compared):
         differs significantly from the best one, no value is bold. If the models were compared with a baseline, no value
         is bold; a dagger marks the models that differ significantly from the baseline.
 
+        A table that would be wider than the text of an article (345 pt) has the primary metric alone, and a comment and
+        a note name the metrics that are left out. If there are still too many columns, rows are datasets, and columns
+        are models.
+
         Parameters
         ----------
         siunitx : bool
@@ -234,11 +238,12 @@ class Benchmark(Compared):
         str
             Lines of comment with the protocols, then an environment ``tabular``, then lines about the numbers.
         """
-        table = tables.paper_table(self)
-        return latex_table(table, "\n".join(tables.protocol_lines(self)), siunitx=siunitx)
+        table = tables.fitting_table(self, siunitx=siunitx)
+        left_out = [f"% {text}" for _, text in table.notes if text.startswith(tables.LEFT_OUT)]
+        return latex_table(table, "\n".join([*tables.protocol_lines(self), *left_out]), siunitx=siunitx)
 
     def to_markdown(self) -> str:
-        """Return the table of `to_latex` in Markdown, then lines about the numbers and the protocols."""
+        """Return the table in Markdown, with all datasets and metrics, then lines about numbers and protocols."""
         table = tables.paper_table(self)
         protocols = [("", line.removeprefix("% ")) for line in tables.protocol_lines(self)]
         return markdown_table(replace(table, notes=[*table.notes, *protocols]))

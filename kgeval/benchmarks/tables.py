@@ -7,8 +7,9 @@ seeds; people read the same cells with a row for each dataset and model.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted, grouped, listed
@@ -18,6 +19,7 @@ from kgeval.benchmarks.cells import EQUAL_RANKS
 from kgeval.benchmarks.verdict import borrowed_spreads, why_none
 from kgeval.comparison.texts import protocol_comment
 from kgeval.display.differences import shown_differences
+from kgeval.display.media import TEXT_WIDTH, latex_width
 from kgeval.display.table import BOLD, Cell, Column, Note, Table, value_cell
 from kgeval.metrics.grammar import display_of
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark
 
 MAX_ROWS = 40  # differences in a terminal; if there are more, only those of the best models
+LEFT_OUT = "left out for their width, see benchmark(metrics=...):"
 MARK = "†"  # differs significantly from the baseline
 
 
@@ -108,20 +111,48 @@ def mean_table(benchmark: Benchmark) -> Table:
     return Table(columns, table_notes(benchmark))
 
 
-def paper_table(benchmark: Benchmark) -> Table:
+def paper_table(benchmark: Benchmark, metrics: Sequence[str] = ()) -> Table:
     """Return the table of means with one row per model, and one column per dataset and metric, without intervals.
 
     Parameters
     ----------
     benchmark : Benchmark
+    metrics : sequence of str
+        Some of the metrics, by default all; a note says which ones are left out.
     """
-    cells = mean_cells(benchmark)
+    cells, metrics = mean_cells(benchmark), metrics or list(benchmark.keys)
     columns = [Column.of_labels("model", benchmark.models)]
     for dataset in benchmark.datasets:
-        for metric in benchmark.keys:
+        for metric in metrics:
             of_models = [replace(cells[model, dataset, metric], interval="") for model in benchmark.models]
             columns.append(Column(display_of(metric).heading, of_models, group=dataset))
-    return Table(columns, table_notes(benchmark))
+    others = [metric for metric in benchmark.keys if metric not in metrics]
+    shown = listed([display_of(metric).heading for metric in others])
+    notes = [*table_notes(benchmark, metrics), *([("", f"{LEFT_OUT} {shown}")] if others else [])]
+    return Table(columns, notes)
+
+
+def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> Table:
+    """Return the table for LaTeX; if it is wider than the text of a page, with the primary metric alone.
+
+    If this is too wide too, the rows are datasets and the columns models, where that is less wide.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    siunitx : bool
+    """
+    width = partial(latex_width, siunitx=siunitx)
+    table = paper_table(benchmark)
+    if width(table) > TEXT_WIDTH:
+        table = paper_table(benchmark, [benchmark.metric])
+    if width(table) > TEXT_WIDTH:
+        models, *values = table.columns
+        columns = [Column.of_labels("dataset", benchmark.datasets)]
+        for model, row in zip(models.cells, zip(*(column.cells for column in values))):
+            columns.append(Column(model.text, row, group=values[0].heading))
+        table = min(table, replace(table, columns=columns), key=width)
+    return table
 
 
 def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
@@ -151,12 +182,14 @@ def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
     return replace(shown, notes=[*shown.notes, ("", left_out)])
 
 
-def table_notes(benchmark: Benchmark) -> list[Note]:
+def table_notes(benchmark: Benchmark, metrics: Sequence[str] = ()) -> list[Note]:
     """Return the notes below the table: the meaning of the numbers, of bold values and marks, and cautions.
 
     Parameters
     ----------
     benchmark : Benchmark
+    metrics : sequence of str
+        Those in the table, by default all.
     """
     counts = sorted({n for n in benchmark.table["n_seeds"].tolist() if n})
     if counts[-1] == 1:
@@ -165,7 +198,8 @@ def table_notes(benchmark: Benchmark) -> list[Note]:
         seeds = counted(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
         single = ", without deviation: one seed" if counts[0] == 1 else ""
         numbers = f"mean ± standard deviation over {seeds}{single}"
-    lower = [display_of(label).heading for label, key in benchmark.keys.items() if not key.higher_is_better]
+    shown = map(display_of, metrics or benchmark.keys)
+    lower = [one.heading for one in shown if one.lower_is_better]
     about = [numbers, *([f"lower is better in {listed(lower)}"] if lower else [])]
     cautions = [("", text) for text in _cautions(benchmark)]
     return [*(("", text) for text in about), *_decision_notes(benchmark), *cautions]

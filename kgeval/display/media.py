@@ -33,6 +33,9 @@ from kgeval.errors import ProtocolError
 from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON
 
 NARROW = r"\small\setlength{\tabcolsep}{2pt}"  # with deviations, four numbers to a row fit 345 pt
+TEXT_WIDTH = 345.0  # points: the text of a page of the class article
+# Widths in points of one character at 10 points: of a label, of a number, of a bold number, of a deviation.
+LABEL_WIDTH, NUMBER_WIDTH, BOLD_WIDTH, DEVIATION_WIDTH = 5.4, 4.8, 5.5, 4.1
 S_OPTIONS = "separate-uncertainty, retain-zero-uncertainty, table-align-uncertainty, detect-weight, mode=text"
 _LATEX_MARKS = {"†": r"\dag", "‡": r"\ddag", "§": r"\S", "¶": r"\P"}
 FORMATS = ("table", "json", "csv", "markdown", "latex")
@@ -227,6 +230,7 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     lines = [*([comment] if comment else []), rf"% needs \usepackage{{{packages}}}"]
     has_deviations = any(cell.deviation for column in table.texts for cell in column.cells)
     start, end = (rf"\begingroup{NARROW}", r"\endgroup") if has_deviations or siunitx else ("", "")
+    start = start.replace(r"\small", r"\footnotesize") if latex_width(table, siunitx=siunitx) > TEXT_WIDTH else start
     start += rf"\sisetup{{{S_OPTIONS}}}" if siunitx else ""
     lines += [start] if start else []
     lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *_latex_groups(table), *_latex_lines([heads]), r"\midrule"]
@@ -237,6 +241,40 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     ]
     notes = _notes(table.notes, latex_note, _raised_latex)
     return "\n".join([*lines, *(rf"\par\noindent {note}" for note in notes)])
+
+
+def latex_width(table: Table, *, siunitx: bool = False) -> float:
+    """Return about how wide `latex_table` is in points, estimated from the characters of its cells.
+
+    Parameters
+    ----------
+    table : Table
+    siunitx : bool
+
+    Examples
+    --------
+    >>> model, value = Column.of_labels("model", ["TransE"]), Column("MRR", [Cell("0.2500")], group="WN18RR")
+    >>> round(latex_width(Table([model, value])))
+    89
+    """
+    is_small = siunitx or any(cell.deviation for column in table.texts for cell in column.cells)
+    size, gap = (0.92, 4.0) if is_small else (1.0, 12.0)
+
+    def width_of_cell(cell: Cell, is_label: bool) -> float:
+        letter = LABEL_WIDTH if is_label else BOLD_WIDTH if cell.is_best else NUMBER_WIDTH
+        deviation, sign = (letter, 17.0) if siunitx else (DEVIATION_WIDTH, 11.0)
+        more = sign + deviation * len(cell.deviation) if cell.deviation else 0.0
+        return letter * len(cell.text) + DEVIATION_WIDTH * len(cell.mark) + NUMBER_WIDTH * len(cell.interval) + more
+
+    total = 0.0
+    for group, found in groupby(table.texts, key=lambda column: column.group):
+        columns = list(found)
+        widths = [
+            max([LABEL_WIDTH * len(column.heading), *(width_of_cell(cell, column.is_label) for cell in column.cells)])
+            for column in columns
+        ]
+        total += max(sum(widths) * size + gap * len(columns), LABEL_WIDTH * len(group) * size + gap)
+    return total
 
 
 def _screen_column(column: Column, screen: Screen) -> terminal.Column:

@@ -131,7 +131,7 @@ def parse_all(metrics: Sequence[str | Metric] | str) -> list[RankMetric | QueryL
 
 @dataclass(frozen=True)
 class Display:
-    """The heading, the number of decimals and the unit of a metric in printed tables and charts.
+    """The heading, the number of decimals, the unit and the direction of a metric in printed tables and charts.
 
     Parameters
     ----------
@@ -140,16 +140,18 @@ class Display:
         Number of decimals to show.
     unit : str
         ``"ranks"`` if the values are ranks (at least 1, without an upper bound), else empty.
+    lower_is_better : bool
     """
 
     heading: str
     decimals: int = 4
     unit: str = ""
+    lower_is_better: bool = False
 
 
 @lru_cache(maxsize=1000)
 def display_of(column: str) -> Display:
-    """Return the heading, the number of decimals and the unit of a column in printed tables and charts.
+    """Return the heading, the number of decimals, the unit and the direction of a column in printed tables and charts.
 
     Parameters
     ----------
@@ -159,12 +161,12 @@ def display_of(column: str) -> Display:
     Returns
     -------
     Display
-        For a column that is not a metric: the name of the column as its heading, 4 decimals, and no unit.
+        For a column that is not a metric: the name of the column as its heading, 4 decimals, no unit, no direction.
 
     Examples
     --------
     >>> display_of("mr"), display_of("raw.object.mrr").heading, display_of("f1").heading, display_of("n").heading
-    (Display(heading='MR', decimals=2, unit='ranks'), 'raw.object.MRR', 'F1', 'n')
+    (Display(heading='MR', decimals=2, unit='ranks', lower_is_better=True), 'raw.object.MRR', 'F1', 'n')
     """
     prefix = _before_key(column)
     key = column.removeprefix(prefix)
@@ -174,7 +176,9 @@ def display_of(column: str) -> Display:
         except MetricError:
             continue
         if str(metric) == key:
-            return Display(prefix + metric.heading, metric.decimals, metric.unit)
+            inner = metric.metric if isinstance(metric, QueryLevel) else metric
+            is_lower = inner.higher_is_better is False
+            return Display(prefix + metric.heading, metric.decimals, metric.unit, is_lower)
     return Display(column)
 
 

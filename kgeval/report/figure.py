@@ -1,7 +1,7 @@
 """`Figure`: a figure as a value - axes in words with their ticks, marks in units of the data, and a legend.
 
-`kgeval.report.figures` and `kgeval.report.list_figures` make figures of results; `kgeval.report.figure_svg` draws them
-for pages and `kgeval.report.figure_matplotlib` for notebooks and papers. Numbers, orders and marks are decided here.
+`kgeval.report.figures` makes figures of results; `kgeval.report.figure_svg` draws them for pages and
+`kgeval.report.figure_matplotlib` for notebooks and papers. Numbers, orders and marks are decided here.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Dots:
 
 @dataclass(frozen=True)
 class Bars:
-    """Rectangles of a model: ``"full"`` with its pattern, ``"pale"``, ``"open"`` or ``"shade"``, behind other marks."""
+    """Rectangles of a model: ``"full"`` with its pattern, or ``"pale"``."""
 
     boxes: tuple[Box, ...]
     model: int

@@ -178,7 +178,7 @@ def _draw_panel(panel: value.Panel, axes: Axes, style: Style) -> None:
     ):
         scale("log" if found.is_log else "linear")
         set_limits(found.low, found.high)
-        texts = [short(text, limit) for _, text in found.ticks]
+        texts = ["\n".join(short(line, limit) for line in text.split("\n")) for _, text in found.ticks]
         axis.set_major_locator(FixedLocator([place for place, _ in found.ticks]))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FixedFormatter(texts))
@@ -228,9 +228,7 @@ def _bar_look(mark: value.Bars) -> dict[str, Any]:
     colour = _colour(mark.model)
     if mark.kind == "full":
         return {"facecolor": colour, "edgecolor": "white", "hatch": HATCHES[mark.model % N_PATTERNS], "linewidth": 0}
-    if mark.kind == "open":
-        return {"facecolor": "white", "edgecolor": colour, "hatch": "////", "linewidth": 0.8}
-    return {"facecolor": colour, "alpha": 0.35 if mark.kind == "pale" else 0.15, "linewidth": 0}
+    return {"facecolor": colour, "alpha": 0.35, "linewidth": 0}
 
 
 def _draw_mark(mark: value.Mark, axes: Axes, style: Style) -> None:

@@ -1,4 +1,4 @@
-"""The figures of results, one function each: shares of ranks, hits@k, values and differences by group, mean ranks.
+"""The figures of results, one function each: shares of ranks, hits@k, values by group, differences, curves, mean ranks.
 
 Each returns a `Figure`, which the pages and `kgeval.report.plots` draw. Models have the colours, dashes and markers of
 their places, so the caller names the best first.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,12 +34,15 @@ from kgeval.report.figure import (
     ticks_of,
 )
 
+MANY_CURVES, N_COLOURED = 10, 4  # of so many curves, the first ones have colours, the others are grey
 MAX_BESIDE = 4  # models whose bars stand beside each other; each of more models has a panel
 TOWER = 0.05  # the share of all ranks, tied in one bin, from which on the bin is marked
 MARKED = tuple(step * 10**power for power in range(9) for step in (1, 3))  # values of k that have a marker
 MIN_RANKS = 10  # a group with fewer ranks has an open mark and a pale interval
 PALE = 0.3
 DECIDED = (("decided", Dots((), 0, (True,))), ("undecided", Dots((), 0, (False,))))
+DIAGONAL = Line(((0.0, 0.0), (1.0, 1.0)), kind="dotted")
+TWO_LINES = 1.6  # rows of text that a row with a label of two lines takes
 LANE, LANE_HEIGHT = 0.84, 2.4  # width of the bars of a bin; rows of a panel of one of many models
 Data = Mapping[str, Any]
 Scattered = Sequence[tuple[float, float, float, str]]
@@ -112,6 +115,8 @@ def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
 def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     """Return hits@k of each model with intervals; where a value is bounded, its bounds; and the chance level.
 
+    Of many models, all but the first ones are thin grey curves, named where they end apart from all other curves.
+
     Parameters
     ----------
     names : sequence of str
@@ -123,7 +128,8 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     marked = tuple(np.searchsorted(x_values, [k for k in MARKED if k <= x_values[-1]]).tolist())
     bands: list[Mark] = []
     lines: list[Mark] = []
-    for m in range(len(names)):
+    n_coloured = len(names) if len(names) < MANY_CURVES else N_COLOURED
+    for m in range(n_coloured):
         values, *ends = (np.array(hits[name][m], dtype=np.float64) for name in ("values", "low", "high"))
         if hits["bounds"][m]:
             ends = [np.where(np.isnan(values), bound, end) for bound, end in zip(hits["bounds"][m], ends)]
@@ -131,13 +137,19 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
         bands += [Area((*low, *high[::-1]), m)] if len(low) > 1 else []
         lines.append(Line(points_of(x_values, values), m, marked=marked))
     legend = list(zip(names, lines))
+    last, room = [float(values[-1]) for values in hits["values"]], 1.0 / ROWS
+    others = [Line(points_of(x_values, values), kind="ink", opacity=0.4) for values in hits["values"][n_coloured:]]
+    lines = [*others, *lines]
+    legend += [("other models", others[0])] if others else []
+    apart = [m for m, end in enumerate(last) if all(abs(end - other) > room for other in last[:m] + last[m + 1 :])]
+    right = tuple((last[m], names[m]) for m in apart if m >= n_coloured)
     if hits["chance"] is not None:
         lines.append(Line(points_of(x_values, hits["chance"]), kind="dotted"))
         legend.append(("chance", lines[-1]))
     y = Axis.of_values("hits@k", [0.0, 1.0], unit=True)
     x = Axis.of_log("k (filtered, realistic ties)", x_values[-1])
     x = replace(x, low=x.at(-0.02), high=x.at(1.02))  # so that no marker is cut
-    panel = Panel(x, y, (*bands, *lines))
+    panel = Panel(x, y, (*bands, *lines), right=right)
     return Figure(title, (panel,), tuple(legend))
 
 
@@ -252,23 +264,34 @@ def values_by_group(
         marks.append(Dots(points, m, tuple(is_sure.tolist())))
         legend.append((name, Dots((), m, (True,))))
     named = Axis.of_rows(labels, axis, is_falling=not axis)
-    height = ROWS if axis else len(labels) * max(1.0, 0.3 * len(frames))
+    height = ROWS if axis else max(_height(labels), 0.3 * len(labels) * len(frames))
     panel = Panel(*((named, shown) if axis else (shown, named)), tuple(marks), height)
     return Figure(title, (panel,), tuple(legend))
 
 
-def difference_rows(panels: Mapping[str, pd.DataFrame], title: str) -> Figure:
+def _height(labels: Iterable[str]) -> float:
+    """Return the height of rows with these labels, of one line or two, in rows of text."""
+    lines = [label.count("\n") for label in labels]
+    return len(lines) * (TWO_LINES if any(lines) else 1.0)
+
+
+def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str) -> Figure:
     """Return differences with their intervals, a row each; filled if decided.
 
     Parameters
     ----------
-    panels : mapping
-        The title of each axis -> a table with the columns ``difference, low, high, decided, label``.
+    panels : sequence of (str, str, pandas.DataFrame)
+        The title of the axis and what ends it, such as a dataset; panels with one title have one axis. The tables have
+        the columns ``difference, low, high, decided, label``.
     title : str
     """
     made = []
-    for name, rows in panels.items():
-        found = rows[["difference", "low", "high"]].to_numpy(dtype=np.float64).tolist()
+    numbers = [(name, rows[["difference", "low", "high"]].to_numpy(dtype=np.float64)) for name, _, rows in panels]
+    axes = {
+        name: Axis.of_values(name, [0.0, *np.concatenate(found).ravel()]) for name, found in grouped(numbers).items()
+    }
+    for (name, end, rows), (_, values) in zip(panels, numbers):
+        found = values.tolist()
         ends = [(low, float(i), high, float(i)) for i, (_, low, high) in enumerate(found) if math.isfinite(low + high)]
         y = Axis.of_rows(rows["label"].tolist())
         marks = (
@@ -276,9 +299,56 @@ def difference_rows(panels: Mapping[str, pd.DataFrame], title: str) -> Figure:
             Line.of_parts(ends, "interval", 0),
             Dots(tuple((row[0], float(i)) for i, row in enumerate(found)), 0, tuple(map(bool, rows["decided"]))),
         )
-        x = Axis.of_values(name, [0.0, *(value for row in found for value in row)])
-        made.append(Panel(x, y, marks, len(rows) + 0.2))
+        made.append(Panel(replace(axes[name], title=name + end), y, marks, _height(rows["label"]) + 0.2))
     return Figure(title, tuple(made), DECIDED)
+
+
+def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:
+    """Return the observed share of positives over the mean probability of each bin, and the bins as bars below.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The bins that are not empty, from `kgeval.metrics.pointwise.reliability_curve`.
+    title : str
+    has_counts : bool
+        Whether to draw the bars.
+    """
+    curve = points_of(table["mean_probability"], table["observed"])
+    per_bin = Line(curve, 0, marked=tuple(range(len(curve))))
+    x = Axis.of_values("mean probability per bin", [0.0, 1.0], unit=True)
+    y = Axis.of_values("share of positives", [0.0, 1.0], unit=True)
+    panels = [Panel(x, y, (DIAGONAL, per_bin))]
+    if has_counts:
+        top = float(table["n"].max())
+        ends = zip(table["low"], np.maximum(table["high"], table["low"] + 0.002), table["n"])
+        bars = Bars(tuple((low, 0.0, high, float(n)) for low, high, n in ends), 0)
+        counts = Axis("examples", 0.0, 1.08 * top, ticks_of(nice_ticks(0.0, top, 3)))
+        panels = [Panel(Axis("", x.low, x.high, x.ticks), y, (DIAGONAL, per_bin)), Panel(x, counts, (bars,), 5.0)]
+    return Figure(title, tuple(panels), (("per bin", per_bin), ("calibrated", DIAGONAL)))
+
+
+def mean_curve(
+    x: Sequence[float], y: Sequence[float], title: str, names: tuple[str, str], *, has_chance: bool = False
+) -> Figure:
+    """Return a curve between 0 and 1 on equal axes; the title ends with the area below it, by the trapezoidal rule.
+
+    Parameters
+    ----------
+    x, y : sequence of float
+    title : str
+    names : tuple of str
+        Of the horizontal and the vertical axis.
+    has_chance : bool
+        Whether to draw the diagonal, the curve of a random order.
+    """
+    x_axis, y_axis = (Axis.of_values(name, [0.0, 1.0], unit=True) for name in names)
+    legend: list[tuple[str, Mark]] = [("mean of the queries", Line(points_of(x, y), 0, "bold"))]
+    legend += [("chance", DIAGONAL)] if has_chance else []
+    area = float(np.sum(np.diff(x) * (np.array(y[1:]) + y[:-1])) / 2)
+    panel = Panel(x_axis, y_axis, tuple(mark for _, mark in reversed(legend)), is_square=True)
+    title = f"{title}, AUC of the mean curve {area:.4f}"
+    return Figure(title, (panel,), tuple(legend) if has_chance else ())
 
 
 def rank_diagram(

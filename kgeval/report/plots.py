@@ -1,4 +1,4 @@
-"""Plots of results: rank distributions, hits@k over k, metrics by group, curves, differences between models, steps.
+"""Plots of results: rank distributions, hits@k over k, metrics by group, curves, differences between models.
 
 Users import this module as `kgeval.report.plots`. Every function returns a ``matplotlib.figure.Figure``, which
 `save_figure` writes. The functions need matplotlib (``pip install "kgeval[report]"``); they neither use ``pyplot`` nor
@@ -24,7 +24,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.base.checks import GONE, check_positive_int, counted, names_unknown_arguments, shows_only
+from kgeval.base.checks import (
+    GONE,
+    answers_old_names,
+    check_positive_int,
+    counted,
+    listed,
+    names_unknown_arguments,
+    shows_only,
+)
 from kgeval.base.terminal import distinct_labels
 from kgeval.base.wording import printable
 from kgeval.benchmarks.across import AcrossDatasets
@@ -33,6 +41,7 @@ from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.names import Results, check_names, name_results
 from kgeval.comparison.rows import best_first
 from kgeval.comparison.tables import model_order
+from kgeval.comparison.verdict import Verdict
 from kgeval.display.differences import leader_first
 from kgeval.display.html_tables import short
 from kgeval.errors import MetricError
@@ -42,12 +51,11 @@ from kgeval.metrics.pointwise import reliability_curve
 from kgeval.metrics.retrieval.base import check_lists
 from kgeval.metrics.retrieval.curves import mean_pr_curve, roc_curves
 from kgeval.metrics.retrieval.lists import RankedLists
-from kgeval.metrics.retrieval.stepwise import Steps
 from kgeval.report import figure as value
-from kgeval.report import figures, list_figures
+from kgeval.report import figures
 from kgeval.report.figure_matplotlib import draw, save_figure, style_of
 from kgeval.report.page_distributions import distribution, hits_at_cuts
-from kgeval.report.page_report import column_words
+from kgeval.report.page_report import CORRECTED, column_words
 from kgeval.results.evaluation_result import EvaluationResult, entity_part
 
 if TYPE_CHECKING:
@@ -65,14 +73,16 @@ __all__ = [
     "relation_comparison",
     "roc",
     "save_figure",
-    "steps",
 ]
 __dir__ = shows_only(__all__)
+
+__getattr__ = answers_old_names("kgeval.report.plots", steps="print(kgeval.metrics.retrieval.steps(...)): the table")
 
 Ranked = Results | Comparison | Benchmark
 GroupTables = Ranked | pd.DataFrame | Sequence[EvaluationResult | pd.DataFrame]
 Differences = pd.DataFrame | Comparison | Benchmark
 Names = Sequence[str] | Mapping[str, str] | None
+MAX_RELATION = 23  # characters of a relation beside its marks; in a paper, the number of ranks may stand below it
 HEADINGS = {figures.rank_distribution: "Distribution of ranks", figures.hits_curve: "Hits@k"}
 ROC_POINTS = 101
 MEAN_ALONE = f"{GONE}the mean of all queries is drawn, and no single query"
@@ -170,7 +180,7 @@ def relation_comparison(
         See `kgeval.report.plots`; a mapping also gives the names of relations.
     limit : int, optional
         Only the `limit` relations with the most ranks are drawn; the title gives the number of all relations. By
-        default 30, and fewer of five and more models.
+        default 30, in a paper 15, and fewer of five and more models.
     style, ax, title
         See `kgeval.report.plots`.
 
@@ -181,17 +191,18 @@ def relation_comparison(
     """
     found = _grouped(groups, "relation", metric, names)
     if limit is None:
-        limit = max(8, min(30, 120 // len(found.frames)))
+        limit = max(8, min(15 if style == "paper" else 30, 120 // len(found.frames)))
     check_positive_int("limit", limit, MetricError)
     order = found.sizes.sort_values(ascending=False, kind="stable").index
     drawn = order[:limit]
-    counts = [f" ({found.sizes[label]:,.0f})" for label in drawn]
-    room = style_of(style).label - max(map(len, counts))
-    labels = map("".join, zip(distinct_labels(found.labels(drawn), room), counts))
+    shown = distinct_labels(found.labels(drawn), MAX_RELATION)
+    counts = [f"({found.sizes[label]:,.0f})" for label in drawn]
+    room = style_of(style).label
+    labels = [f"{name} {n}" if len(name + n) < room else f"{name}\n{n}" for name, n in zip(shown, counts)]
     amount = f"all {len(order):,} relations" if len(drawn) == len(order) else f"{limit:,} of {len(order):,} relations"
     heading = f"{display_of(found.key).heading} per relation (number of ranks): {amount}"
     heading += f", {found.sizes[drawn].sum():,.0f} ranks"
-    figure = figures.values_by_group(found.frames, drawn, list(labels), found.key, heading)
+    figure = figures.values_by_group(found.frames, drawn, labels, found.key, heading)
     return _draw_groups(figure, found, drawn, groups, style, ax, title)
 
 
@@ -257,7 +268,8 @@ def difference_plot(
     table : pandas.DataFrame, Comparison or Benchmark
         A comparison, of which each metric has a panel; a benchmark, of whose primary metric each dataset has a panel;
         or a table with the columns ``difference``, ``low`` and ``high``. Where a table says what is decided (its column
-        ``better`` or ``decided``), the marks follow it; otherwise they are filled where the interval excludes 0. Pairs
+        ``better`` or ``decided``), the marks follow it; otherwise they are filled where the interval excludes 0. Of
+        groups, the intervals are those that decide, corrected for the number of groups. Pairs
         (columns ``first`` and ``second``) stand in the order of the models, those of the leader first. Other rows are
         named by the index, for example the relations in a table that ``comparison.by("relation")`` returns.
     limit : int
@@ -283,25 +295,26 @@ def difference_plot(
     if not len(rows):
         raise MetricError(f"difference_plot needs a finite difference; got none in {len(table)} rows")
     is_pairs, shown_names = {"first", "second", "metric"} <= set(rows.columns), _split_names(names)[1]
-    rule = "decided" if "better" in rows.columns else "the interval excludes 0"
-    if "decided" in rows.columns:  # groups of ranks
-        rule = "decided, by intervals that are corrected for the number of groups; those shown are not"
+    rule = "decided" if {"better", "decided"} & set(rows.columns) else "the interval excludes 0"
+    if set(CORRECTED) <= set(rows.columns):  # groups of ranks
+        rule = "decided; intervals corrected for the number of groups"
+        rows = rows.assign(**{end.removesuffix("_corrected"): rows[end] for end in CORRECTED})
     decided = rows["better"] != "" if "better" in rows.columns else rows.get("decided", rows["low"] * rows["high"] > 0)
-    labels = [_named(label, shown_names) for label in rows.index]
-    if is_pairs:
-        sides = [[_named(one, shown_names) for one in rows[side]] for side in ("first", "second")]
-        labels = _pair_labels(list(zip(*sides)), style_of(style).label)
+    room = style_of(style).label
+    groups = [_named(label, shown_names) for label in rows.index]
+    labels = _pair_labels(rows, shown_names, room) if is_pairs else distinct_labels(groups, room)
     rows = rows.assign(decided=decided.astype(bool), label=labels)
-    parts = {"difference": rows}
+    parts = [("difference", "", rows)]
     if is_pairs:
         several = "dataset" in rows.columns and rows["dataset"].nunique() > 1
-        parts = {}
+        parts = []
         for (metric, *on), part in rows.groupby(["metric", *(["dataset"] if several else [])], sort=False):
-            heading = f"difference of {display_of(metric).heading}{_direction(part)}"
-            parts[" on ".join([heading, *map(printable, on)])] = leader_first(part)
+            shown = display_of(metric)
+            heading = f"difference of {shown.heading}{' (lower is better)' if shown.lower_is_better else ''}"
+            parts.append((heading, "".join(f" on {printable(one)}" for one in on), leader_first(part)))
     each, more = divmod(limit, len(parts))
-    parts = {name: part.iloc[: max(1, each + (i < more))] for i, (name, part) in enumerate(parts.items())}
-    n_drawn = sum(map(len, parts.values()))
+    parts = [(*names, part.iloc[: max(1, each + (i < more))]) for i, (*names, part) in enumerate(parts)]
+    n_drawn = sum(len(part) for *_, part in parts)
     size = f"{n_drawn:,} of {len(table):,} differences" if n_drawn < len(table) else f"{n_drawn:,} differences"
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     return _drawn(figures.difference_rows(parts, f"{size}{n}; filled: {rule}"), source, (), style, ax, title)
@@ -401,7 +414,7 @@ def calibration_curve(
     heading = (
         f"Calibration: n = {filled['n'].sum():,} examples, {len(filled)} of {len(table)} bins filled, ECE {gap:.4f}"
     )
-    return draw(list_figures.calibration(filled, heading, has_counts=ax is None), style, ax, title)
+    return draw(figures.calibration(filled, heading, has_counts=ax is None), style, ax, title)
 
 
 @names_unknown_arguments(**ALL_QUERIES)
@@ -416,12 +429,12 @@ def precision_recall(
 ) -> Figure:
     """Draw the precision-recall curve that is the mean of the curves of the queries.
 
-    x is the recall, y is the interpolated precision.
+    x is the recall, y is the interpolated precision. The title has the area below the drawn curve (trapezoidal rule).
 
     Parameters
     ----------
     lists : RankedLists or EvaluationResult
-        For a result, the filtered lists of all its queries count.
+        For a result, the filtered lists of all its queries count, and the title names it and its dataset.
     ties : str
         As in `kgeval.metrics.retrieval.pr_curves`.
     points : int
@@ -436,14 +449,14 @@ def precision_recall(
         If no list contains a relevant item, or if a relevant item ties with an irrelevant item and `ties` is
         ``"expected"``, which gives tied items no order.
     """
-    mean = mean_pr_curve(_unnamed(lists), ties, points)
+    unnamed, source = _lists_of(lists)
+    mean = mean_pr_curve(unnamed, ties, points)
     n = int(mean["n"].iloc[0])
     if not n:
         raise MetricError("precision_recall needs a list with a relevant item; got none")
-    heading, words = f"Precision and recall: mean of n = {n:,} queries", ("recall", "precision (interpolated)")
-    return draw(
-        list_figures.mean_curve(mean["recall"].tolist(), mean["precision"].tolist(), heading, *words), style, ax, title
-    )
+    heading, words = f"Precision and recall{source}: mean of n = {n:,} queries", ("recall", "precision (interpolated)")
+    figure = figures.mean_curve(mean["recall"].tolist(), mean["precision"].tolist(), heading, words)
+    return draw(figure, style, ax, title)
 
 
 @names_unknown_arguments(**ALL_QUERIES)
@@ -458,6 +471,7 @@ def roc(
 
     x is the false positive rate, y is the true positive rate. The curve starts at (0, 0). At 101 equally spaced false
     positive rates, it shows the mean true positive rate of all queries that have both relevant and irrelevant items.
+    The title has the area below the drawn curve; the dotted diagonal is the curve of a random order.
 
     Parameters
     ----------
@@ -474,59 +488,16 @@ def roc(
     ----------
     Fawcett (2006), An Introduction to ROC Analysis, section 8 (vertical averaging).
     """
-    curves = [curve for _, curve in roc_curves(_unnamed(lists)).groupby("query")]
+    unnamed, source = _lists_of(lists)
+    curves = [curve for _, curve in roc_curves(unnamed).groupby("query")]
     if not curves:
         raise MetricError("roc needs a list with both relevant and irrelevant items; got none")
     grid = np.arange(ROC_POINTS) / (ROC_POINTS - 1)
     # Where a curve rises vertically, np.interp returns the upper end.
     mean = np.mean([np.interp(grid, curve["fpr"], curve["tpr"]) for curve in curves], axis=0)
-    heading, words = f"ROC: mean of n = {len(curves):,} queries", ("false positive rate", "true positive rate")
-    return draw(list_figures.mean_curve([0.0, *grid], [0.0, *mean], heading, *words), style, ax, title)
-
-
-@names_unknown_arguments()
-def steps(
-    found: Steps,
-    *,
-    limit: int = 20,
-    names: Mapping[str, str] | None = None,
-    style: str = "screen",
-    ax: Axes | None = None,
-    title: str | None = None,
-) -> Figure:
-    """Draw a metric of one query place by place: one row per place, the first place at the top.
-
-    A bar shows what the place adds to the sum. For DCG and nDCG, a bar in another colour shows what the same
-    place of the ideal list adds; for ERR, a line shows the probability that the reader gets to the place. For
-    precision, recall and F-beta, two lines show precision and recall so far, and the rows of relevant items are shaded.
-
-    Parameters
-    ----------
-    found : Steps
-        From `kgeval.metrics.retrieval.steps` or ``EvaluationResult.steps``.
-    limit : int
-        Only the first `limit` places are drawn; the title says how many there are.
-    names : mapping of str to str, optional
-        The names to show in place of the labels of items.
-    style, ax, title
-        See `kgeval.report.plots`. By default the title is the formula.
-
-    Raises
-    ------
-    MetricError
-        If `found` has no places, or is not what `steps` returns.
-    """
-    check_positive_int("limit", limit, MetricError)
-    if not isinstance(found, Steps):
-        raise MetricError(f"plots.steps needs what steps(...) returns; got {type(found).__name__}")
-    if not len(found.table):
-        raise MetricError(f"there is nothing to draw: {found.metric} of {found.query} has no places")
-    table, shown_names = found.table.iloc[:limit], _split_names(names)[1]
-    items = [_named(row.get("item", ""), shown_names) for row in table.to_dict("records")]
-    labels = [f"{item}  {place:g}".strip() for item, place in zip(items, table["place"])]
-    figure = list_figures.steps(table, labels, f"{found.metric} of {found.query}\n{found.formula}")
-    left_out = f"the first {len(table):,} of {len(found.table):,} places" if len(table) < len(found.table) else ""
-    return draw(replace(figure, cautions=(left_out,)), style, ax, title)
+    heading, words = f"ROC{source}: mean of n = {len(curves):,} queries", ("false positive rate", "true positive rate")
+    figure = figures.mean_curve([0.0, *grid], [0.0, *mean], heading, words, has_chance=True)
+    return draw(figure, style, ax, title)
 
 
 def _named(label: Any, shown_names: Mapping[str, str]) -> str:
@@ -603,8 +574,7 @@ def _draw_ranks(
     if len(set(sizes)) > 1:
         shown_names = distinct_labels(list(named), 24)
         n, labels = "n in the legend", [f"{name} (n = {size:,})" for name, size in zip(shown_names, sizes)]
-    dataset = short(printable(str(shown[0].facts.get("dataset", ""))), 40)
-    figure = build(labels, count(shown), f"{HEADINGS[build]} on {dataset}: {n}, with 95% intervals")
+    figure = build(labels, count(shown), f"{HEADINGS[build]} on {_dataset_of(shown[0])}: {n}, with 95% intervals")
     return _drawn(figure, results, cautions, style, ax, title)
 
 
@@ -656,7 +626,7 @@ def _draw_groups(
     n = sum(int((~np.isfinite(frame[found.key].astype(np.float64))).sum()) for frame in rows)
     cautions = [f"{n:,} undefined, not drawn"] if n else []
     if any(figures.has_few(frame).any() for frame in rows):
-        cautions.append(f"open, with pale intervals: fewer than {figures.MIN_RANKS} ranks")
+        cautions.append(f"open: fewer than {figures.MIN_RANKS} ranks")
     return _drawn(figure, groups, cautions, style, ax, title)
 
 
@@ -665,31 +635,37 @@ def _drawn(
 ) -> Figure:
     """Draw a figure with cautions; of a comparison on a new figure, its verdict stands below the title."""
     if isinstance(source, Comparison) and ax is None:
-        figure = replace(figure, title=f"{figure.title}\n{source.verdict.parts[0]}")
-    return draw(replace(figure, cautions=tuple(cautions)), style, ax, title)
+        said = _brief(source.verdict) if style == "paper" else source.verdict.parts[0]
+        figure = replace(figure, title=f"{figure.title}\n{said}")
+    return draw(replace(figure, cautions=("; ".join(cautions),)), style, ax, title)
 
 
-def _direction(rows: pd.DataFrame) -> str:
-    """Return words for a metric of which lower values are better, as far as a decided difference shows it."""
-    if "better" not in rows.columns:
-        return ""
-    is_gain = (rows["better"] == rows["first"]) == (rows["difference"] > 0)
-    return "" if is_gain[rows["better"] != ""].all() else " (lower is better)"
+def _brief(verdict: Verdict) -> str:
+    """Return a verdict in one line of a narrow column, without numbers."""
+    leaders = [short(printable(name), 15) for name in verdict.leaders]
+    if len(leaders) == 1:
+        return f"{leaders[0]} beats every other model"
+    return f"Undecided between {listed(leaders, 2 if len(leaders) == 2 else 1)}" if leaders else "No verdict"
 
 
-def _pair_labels(pairs: Sequence[tuple[str, ...]], limit: int) -> list[str]:
-    """Return labels such as "A - B" of at most `limit` characters, with names as long as they can be."""
-    models, labels = list(dict.fromkeys(name for pair in pairs for name in pair)), [""]
-    for width in range(limit, 0, -1):
-        shown = dict(zip(models, distinct_labels(models, width)))
-        labels = [" \u2212 ".join(shown[name] for name in pair) for pair in pairs]
-        if max(map(len, labels)) <= limit:
-            break
-    return labels
+def _pair_labels(rows: pd.DataFrame, shown_names: Mapping[str, str], limit: int) -> list[str]:
+    """Return labels such as "A - B", of two lines if one of them has more than `limit` characters."""
+    firsts, seconds = ([_named(one, shown_names) for one in rows[side]] for side in ("first", "second"))
+    labels = [f"{one} \u2212 {two}" for one, two in zip(firsts, seconds)]
+    if max(map(len, labels)) <= limit:
+        return labels
+    shown = distinct_labels([*firsts, *seconds], limit - 2)
+    return [f"{one} \u2212\n{two}" for one, two in zip(shown, shown[len(rows) :])]
 
 
-def _unnamed(lists: RankedLists | EvaluationResult) -> RankedLists:
-    """Return checked lists without their names, which no plot shows."""
-    lists = lists.lists() if isinstance(lists, EvaluationResult) else lists
-    check_lists(lists)
-    return replace(lists, names=None)
+def _lists_of(source: RankedLists | EvaluationResult) -> tuple[RankedLists, str]:
+    """Return checked lists without their names, which no plot shows; and the model and dataset of a result."""
+    if isinstance(source, EvaluationResult):
+        (name,) = name_results(source)
+        return replace(source.lists(), names=None), f" of {short(printable(name), 40)} on {_dataset_of(source)}"
+    check_lists(source)
+    return replace(source, names=None), ""
+
+
+def _dataset_of(result: EvaluationResult) -> str:
+    return short(printable(str(result.facts.get("dataset", ""))), 40)

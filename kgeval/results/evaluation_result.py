@@ -766,11 +766,10 @@ class EvaluationResult(Result):
         Returns
         -------
         Steps
-            ``print`` shows it, `kgeval.report.plots.steps` draws it. Its table has one row per place; see
-            `kgeval.metrics.retrieval.steps`. If the column ``item`` is empty, the place belongs to a rival. For a
-            metric of ranks, each row is a place that the triple can have. The columns are then ``chance`` (the
-            probability of this place), ``value`` (of the metric at this place), ``term`` (chance times value) and
-            ``sum`` (of the terms up to this row).
+            ``print`` shows it. Its table has one row per place; see `kgeval.metrics.retrieval.steps`. If the column
+            ``item`` is empty, the place belongs to a rival. For a metric of ranks, each row is a place that the triple
+            can have. The columns are then ``chance`` (the probability of this place), ``value`` (of the metric at this
+            place), ``term`` (chance times value) and ``sum`` (of the terms up to this row).
 
         Raises
         ------

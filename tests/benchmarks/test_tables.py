@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import re
 
 import benchmark_cases as cases
@@ -11,14 +12,26 @@ from made_results import replaced
 
 import kgeval as kg
 from kgeval.base.wording import signed
-from kgeval.benchmarks.tables import bold_models, marked_models, mean_table, table_notes
+from kgeval.benchmarks.tables import (
+    bold_models,
+    marked_models,
+    mean_table,
+    paper_table,
+    protocol_lines,
+    table_notes,
+)
 from kgeval.benchmarks.verdict import borrowed_spreads
 from kgeval.display.html_tables import plain_notes
-from kgeval.display.media import escaped_latex, escaped_markdown, text_table
+from kgeval.display.media import escaped_latex, escaped_markdown, latex_table, text_table
 
 
 def notes_of(found):
     return plain_notes(table_notes(found))
+
+
+def whole_latex(found, siunitx=False):
+    """The table with all metrics, however wide it is."""
+    return latex_table(paper_table(found), "\n".join(protocol_lines(found)), siunitx=siunitx)
 
 
 HOSTILE = {"A": r"a_b & 50% #1 $x$ \foo", "B": "[B]*{}~^", "C": 'C <1> | "q"'}
@@ -54,7 +67,7 @@ def cells_of(text):
         depth += (character == "{") - (character == "}")
         assert depth >= 0
     assert re.findall(r"\\begin\{(\w+)\}", text) == re.findall(r"\\end\{(\w+)\}", text) == ["tabular"]
-    assert text.count(r"\begingroup") == text.count(r"\endgroup") == text.count(r"\small")
+    assert text.count(r"\begingroup") == text.count(r"\endgroup") == text.count(r"\tabcolsep")
     assert text.count(r"\sisetup") == text.count("siunitx}")
     rules = [text.index(rule) for rule in (r"\toprule", r"\cmidrule", r"\midrule", r"\bottomrule")]
     assert rules == sorted(rules)
@@ -75,7 +88,7 @@ def cells_of(text):
 @pytest.mark.parametrize("fixture", ["bench", "against"])
 def test_latex_is_well_formed_with_hostile_names(request, siunitx, fixture):
     """Braces and environments are closed, each row has as many cells as columns, and every label is escaped."""
-    text = request.getfixturevalue(fixture).to_latex(siunitx=siunitx)
+    text = whole_latex(request.getfixturevalue(fixture), siunitx)
     rows = cells_of(text)
     n_columns = 1 + 2 * 3
     assert [len(row) for row in rows] == [n_columns] * 5
@@ -100,7 +113,7 @@ def test_latex_is_well_formed_with_hostile_names(request, siunitx, fixture):
 
 def test_latex_cells_hold_mean_and_deviation(bench):
     """All numbers are those of `table`, with the decimals of the metric."""
-    plain, aligned = cells_of(bench.to_latex()), cells_of(bench.to_latex(siunitx=True))
+    plain, aligned = cells_of(whole_latex(bench)), cells_of(whole_latex(bench, siunitx=True))
     table = bench.table.set_index(["model", "dataset", "metric"])
     decimals = {"mrr": 4, "mr": 2, "hits@10": 4}
     for i, model in enumerate(bench.models):
@@ -123,7 +136,7 @@ def test_bold_is_the_primary_metric_alone_and_only_where_a_model_is_beaten(bench
         beaten = {*rows["first"], *rows["second"]} - {best}
         expected = set(bench.models) - beaten if beaten else set()
         n_bold += bool(expected)
-        for text, sign in ((bench.to_latex(), r"\textbf{"), (bench.to_latex(siunitx=True), r"\bfseries ")):
+        for text, sign in ((whole_latex(bench), r"\textbf{"), (whole_latex(bench, siunitx=True), r"\bfseries ")):
             rows_of = dict(zip(bench.models, cells_of(text)[2:]))
             assert {model for model, cells in rows_of.items() if cells[1 + 3 * j].startswith(sign)} == expected
             assert not any(sign in cells[1 + 3 * j + k] for cells in rows_of.values() for k in (1, 2))
@@ -131,7 +144,9 @@ def test_bold_is_the_primary_metric_alone_and_only_where_a_model_is_beaten(bench
         assert [line.split(" | ")[1 + 3 * j].startswith("**") for line in lines] == [
             m in expected for m in bench.models
         ]
-    undecided = [note for note in bench.to_latex().splitlines() if note.startswith(r"\par\noindent undecided on ring-")]
+    undecided = [
+        note for note in whole_latex(bench).splitlines() if note.startswith(r"\par\noindent undecided on ring-")
+    ]
     assert len(undecided) == (n_bold < 2)
     assert all(
         note.endswith("no model is significantly worse than the best one in MRR (Holm, 6 tests)") for note in undecided
@@ -139,8 +154,33 @@ def test_bold_is_the_primary_metric_alone_and_only_where_a_model_is_beaten(bench
     assert n_bold > 0
 
 
+def test_a_wide_table_has_the_primary_metric_alone(bench):
+    """Of two datasets and three metrics, two columns stay; a comment and a note name the others."""
+    text, said = bench.to_latex(), "left out for their width, see benchmark(metrics=...): MR and hits@10"
+    rows, lines = cells_of(text), text.splitlines()
+    assert [rows[1], *({len(row) for row in rows})] == [["model", "MRR", "MRR"], 3]
+    assert [row[1] for row in rows[2:]] == [row[1] for row in cells_of(whole_latex(bench))[2:]]
+    assert lines[2] == f"% {said}"
+    assert lines[-1] == rf"\par\noindent {said}"
+    assert "lower is better" not in text
+    assert "left out" not in bench.to_markdown()
+
+
+def test_rows_are_datasets_where_there_are_many(runs):
+    """Nine datasets and two models: a row each."""
+    many = {(model, seed, f"dataset {i}"): cases.run_of(12 + i, model, seed) for model, seed, i in
+            itertools.product("AB", (1, 2), range(9))}  # fmt: skip
+    found = kg.benchmark(many, metrics="mrr")
+    assert [row[0] for row in cells_of(whole_latex(found))[1:]] == ["model", "A", "B"]
+    group, heading, *rows = cells_of(found.to_latex())
+    assert (group, heading) == (["", "MRR", "MRR"], ["dataset", "A", "B"])
+    turned = [list(row) for row in zip(*cells_of(whole_latex(found))[2:])][1:]
+    assert rows == [[f"dataset {i}", *row] for i, row in enumerate(turned)]
+    assert "left out" not in found.to_latex()
+
+
 def test_notes_below_the_table(runs, bench):
-    notes = [line for line in bench.to_latex().splitlines() if line.startswith(r"\par\noindent ")]
+    notes = [line for line in whole_latex(bench).splitlines() if line.startswith(r"\par\noindent ")]
     assert notes[0] == r"\par\noindent mean $\pm$ standard deviation over 3 seeds"
     assert notes[1] == r"\par\noindent lower is better in MR"
     assert r"do not differ significantly from it, $p > 0.05$ (Holm, 6 tests)" in notes[2]
@@ -160,7 +200,7 @@ def test_marks_of_a_baseline(against):
     decided = {(dataset, model) for dataset, model in decided if model != against.terms.baseline}
     assert 0 < len(decided) < 4
     for siunitx in (False, True):
-        text = against.to_latex(siunitx=siunitx)
+        text = whole_latex(against, siunitx)
         assert r"\textbf" not in text
         assert r"\bfseries" not in text
         for model, cells in zip(against.models, cells_of(text)[2:]):

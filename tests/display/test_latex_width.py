@@ -7,7 +7,9 @@ import benchmark_cases as cases
 import pytest
 
 import kgeval as kg
+from kgeval.benchmarks.tables import paper_table
 from kgeval.comparison.tables import values_text
+from kgeval.display.media import latex_table
 
 pytestmark = [
     pytest.mark.thorough,
@@ -15,6 +17,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("pdflatex") is None, reason="LaTeX is not installed"),
 ]
 NAMES = ("DistMult", "ComplEx", "RotatE", "TransE", "TuckER")
+EIGHT = ("FB15k-237", "WN18RR", "YAGO3-10", "NELL-995", "UMLS", "Kinship", "Nations", "Countries")
 DATASETS = {"ring-12": "FB15k-237", "ring-100": "WN18RR"}
 
 
@@ -51,3 +54,20 @@ def test_five_models_and_four_metrics(runs, tmp_path):
 def test_four_models_two_datasets_and_two_metrics(runs, tmp_path, siunitx):
     some = {run: result for run, result in runs.items() if run[0] != "TuckER"}
     assert overfull(kg.benchmark(some, metrics="mrr,hits@10").to_latex(siunitx=siunitx), tmp_path) == []
+
+
+@pytest.mark.parametrize("siunitx", [False, True])
+@pytest.mark.parametrize("seeds", [(1,), (1, 2, 3)])
+@pytest.mark.parametrize("n_datasets", [4, 8])
+def test_many_datasets_and_three_metrics(tmp_path, n_datasets, seeds, siunitx):
+    """Four datasets keep the primary metric alone; of eight, each is a row."""
+    runs = {
+        (name, seed, dataset): cases.run_of(12 + i, "ABC"[place % 3], 10 * place + seed)
+        for place, name in enumerate(NAMES[:4])
+        for seed in seeds
+        for i, dataset in enumerate(EIGHT[:n_datasets])
+    }
+    bench = kg.benchmark(runs, metrics="mrr,hits@1,hits@10")
+    assert overfull(bench.to_latex(siunitx=siunitx), tmp_path) == []
+    whole = latex_table(paper_table(bench), siunitx=siunitx)
+    assert overfull(whole, tmp_path)  # it would be too wide

@@ -10,7 +10,6 @@ import pytest
 import kgeval
 from kgeval import Dataset
 from kgeval.benchmarks.across import AcrossDatasets
-from kgeval.metrics.retrieval import steps
 from kgeval.metrics.retrieval.inputs import from_ranking
 from kgeval.report import figures, plots
 from kgeval.report.colours import COLOURS
@@ -49,8 +48,6 @@ FIGURES = {
     "calibration_curve": lambda: plots.calibration_curve([0, 1, 1, 0], [0.1, 0.9, 0.6, 0.3], bins=5),
     "precision_recall": lambda: plots.precision_recall(from_ranking([[1, 0, 1], [0, 1, 0]])),
     "roc": lambda: plots.roc(from_ranking([[1, 0, 1], [0, 1, 0]])),
-    "steps": lambda: plots.steps(steps(from_ranking([2, 0, 1]), "ndcg", items="xyz")),
-    "steps of hits": lambda: plots.steps(steps(from_ranking([1, 0, 1]), "f1@3")),
     "scatter": lambda: plots.draw(
         figures.scatter(
             POINTS, NAMES, is_log=False, higher_is_better=True, outliers=[0], label="s", decided=[True, False, True]

@@ -16,7 +16,6 @@ from kgeval import DataError, Dataset, MetricError, MissingExtra, ScoreError
 from kgeval.display.html import N_COLOURS, N_PATTERNS, patterns
 from kgeval.display.html_tables import short
 from kgeval.errors import ProtocolError
-from kgeval.metrics.retrieval import steps
 from kgeval.metrics.retrieval.curves import roc_curves
 from kgeval.metrics.retrieval.inputs import from_ranking, from_scores
 from kgeval.report import figure_matplotlib, plots
@@ -168,6 +167,23 @@ def test_hits_curve(drawing, results):
     assert max(many.patches[0].get_xy()[:, 0]) == 500
 
 
+def test_of_ten_models_four_have_colours(drawing, results):
+    """The others are grey and thin, with one entry of the legend; one that ends apart from all others is named."""
+    worse = replaced(results[1], table=results[1].table.assign(better_filtered=6))
+    named = {f"m{i}": results[i % 2] for i in range(9)} | {"worse": worse}
+    axes = plots.hits_curve(named, limit=3).axes[0]
+    *others, one, two, three, four, chance = axes.lines
+    assert [xy(line)[-1][1] for line in others] == [result["hits@3"] for result in [*named.values()][4:]]
+    assert {(line.get_color(), line.get_alpha()) for line in others} == {(figure_matplotlib.INK, 0.4)}
+    assert [line.get_color() for line in (one, two, three, four)] == list(COLOURS[:4])
+    assert xy(chance)[0][1] == pytest.approx(results[0].chance("hits@1").value)
+    assert len(axes.patches) == 4
+    assert legend_texts(axes) == ["m0", "m1", "m2", "m3", "other models", "chance"]
+    assert [(text.get_text(), text.xy) for text in axes.texts] == [("worse", (1.0, 0.0))]
+    nine = plots.hits_curve(dict(list(named.items())[:9]), limit=3).axes[0]
+    assert (legend_texts(nine), len(nine.patches)) == ([*list(named)[:9], "chance"], 9)
+
+
 def test_results_of_different_kinds_are_told_apart(drawing, results):
     """Not the same dataset: said in the title; not as many ranks: beside each name."""
     short = replaced(
@@ -219,14 +235,14 @@ def test_relation_comparison_of_tables(drawing):
     assert np.array(segments(pale)) == pytest.approx(np.array([[[0.1, 1.92], [0.3, 1.92]]]))
     assert pale.get_alpha() < sure.get_alpha() == 1.0
     assert title_of(figure) == (
-        "MRR per relation (number of ranks): 3 of 4 relations, 48 ranks 2 undefined, not drawn open, with pale "
-        "intervals: fewer than 10 ranks"
+        "MRR per relation (number of ranks): 3 of 4 relations, 48 ranks "
+        "2 undefined, not drawn; open: fewer than 10 ranks"
     )
     assert axes.get_xlabel() == "MRR"
     assert axes.yaxis_inverted()
     whole = plots.relation_comparison(FRAME, "mrr")
     assert title_of(whole).startswith("MRR per relation (number of ranks): all 4 relations, 49 ranks")
-    assert [label.get_text() for label in whole.axes[0].get_yticklabels()][3] == f"{'x' * 13}…{'x' * 13} (1)"
+    assert [label.get_text() for label in whole.axes[0].get_yticklabels()][3] == f"{'x' * 11}…{'x' * 11} (1)"
 
 
 def test_groups_of_results(drawing, results):
@@ -261,7 +277,7 @@ def test_degree_curve_orders_the_buckets(drawing):
     ends = np.array([[v - 0.01, v + 0.02] for _, v in dots(axes)[0]])
     assert np.array(segments(sure))[:, :, 1] == pytest.approx(ends[[0, 4]])
     assert np.array(segments(pale))[:, :, 1] == pytest.approx(ends[[1, 2, 3, 5]])
-    said = "open, with pale intervals: fewer than 10 ranks"
+    said = "open: fewer than 10 ranks"
     assert title_of(figure) == f"MRR by degree of the given entity: 1,034 ranks {said}"
     assert axes.get_xlabel() == "degree of the given entity (number of ranks)"
     intervals = frame.set_axis(pd.Index(pd.IntervalIndex.from_breaks([2, 3, 4, 5, 6, 7, 10])))[::-1]
@@ -338,7 +354,11 @@ def test_precision_recall_by_hand(drawing):
     high, low = 0.75, (2 / 3 + 0.5) / 2
     wanted = np.array([[0, high], [0.25, high], [0.5, high], [0.75, low], [1, low]])
     assert np.array(xy(mean)) == pytest.approx(wanted)
-    assert title_of(figure) == "Precision and recall: mean of n = 2 queries"
+    # The area by hand: half the recalls at .75, then a slope from .75 to 7/12 over a quarter, then a quarter at 7/12.
+    area = 0.5 * high + 0.25 * (high + low) / 2 + 0.25 * low
+    assert title_of(figure) == f"Precision and recall: mean of n = 2 queries, AUC of the mean curve {area:.4f}"
+    assert f"{area:.4f}" == "0.6875"
+    assert legend_texts(figure.axes[0]) == []
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("recall", "precision (interpolated)")
     with pytest.raises(MetricError, match="precision_recall needs a list with a relevant item; got none"):
         plots.precision_recall(from_ranking([[0, 0]]))
@@ -357,16 +377,27 @@ def lifted(fpr, tpr, x):
 
 def test_roc_mean_of_queries(drawing, results):
     """The mean over queries, point by point; ties are slopes, which start at 0 and end at 1."""
-    (mean,) = plots.roc(from_scores([[1, 0, 0], [0, 1]], [[2.0, 2.0, 1.0], [1.0, 2.0]])).axes[0].lines
+    by_hand = plots.roc(from_scores([[1, 0, 0], [0, 1]], [[2.0, 2.0, 1.0], [1.0, 2.0]]))
+    chance, mean = by_hand.axes[0].lines
     assert xy(mean)[:3] == [[0.0, 0.0], [0.0, 0.5], [0.01, pytest.approx(0.51)]]
+    assert xy(chance) == [[0.0, 0.0], [1.0, 1.0]]
+    assert legend_texts(by_hand.axes[0]) == ["mean of the queries", "chance"]
+    # One query rises from 0 to 1 over half the axis, the area below it is 3/4; the other is 1 everywhere.
+    assert title_of(by_hand) == "ROC: mean of n = 2 queries, AUC of the mean curve 0.8750"
     lists = results[0].lists()
     figure = plots.roc(lists)
-    (mean,) = figure.axes[0].lines
+    _, mean = figure.axes[0].lines
     curves = [(of["fpr"].tolist(), of["tpr"].tolist()) for _, of in roc_curves(lists).groupby("query")]
     assert len(curves) == len(lists)
     for x, y in xy(mean)[1::10]:
         assert y == pytest.approx(sum(lifted(*curve, x) for curve in curves) / len(curves), rel=1e-12)
-    assert title_of(figure) == f"ROC: mean of n = {len(lists)} queries"
+    points = xy(mean)
+    area = sum((x2 - x1) * (y1 + y2) / 2 for (x1, y1), (x2, y2) in zip(points, points[1:]))
+    assert title_of(figure) == f"ROC: mean of n = {len(lists)} queries, AUC of the mean curve {area:.4f}"
+    named = replaced(results[0], facts={**results[0].facts, "model": "A $x$", "dataset": "ring"})
+    said = f" of A $x$ on ring: mean of n = {len(lists)} queries, AUC of the mean curve "
+    assert title_of(plots.roc(named)) == f"ROC{said}{area:.4f}"
+    assert title_of(plots.precision_recall(named, "optimistic")).startswith(f"Precision and recall{said}")
     with pytest.raises(MetricError, match="roc needs a list with both relevant and irrelevant items; got none"):
         plots.roc(from_ranking([[1, 1]]))
     with pytest.raises(kgeval.KgevalError, match="the mean of all queries is drawn"):
@@ -390,7 +421,7 @@ def test_difference_plot_of_a_table(drawing):
     )  # fmt: skip
     figure = plots.difference_plot(table)
     shares, ranks = figure.axes
-    assert [axes.get_xlabel() for axes in figure.axes] == ["difference of MRR", "difference of MR"]
+    assert [axes.get_xlabel() for axes in figure.axes] == ["difference of MRR", "difference of MR (lower is better)"]
     assert [label.get_text() for label in shares.get_yticklabels()] == ["$A$ − _B", "_B − C"]
     assert (dots(shares), faces(shares)) == ([[[0.1, 0.0], [-0.2, 1.0]]], [True, False])
     assert segments(shares.lines[1]) == [[[0.05, 0.0], [0.15, 0.0]]]
@@ -504,20 +535,54 @@ def test_the_legend_has_the_colour_of_pale_bars(drawing, results):
     assert drawing.colors.to_hex(pale.get_facecolor()) == COLOURS[1]
 
 
+def figure_of_pairs(names, **more):
+    """The differences of two models."""
+    table = pd.DataFrame({"first": names[:1], "second": names[1:], "metric": "mrr", "difference": 0.1})
+    return plots.difference_plot(table.assign(low=0.0, high=0.2), **more)
+
+
 def test_names_of_pairs_and_relations_stay_different(drawing):
-    """Both names of a pair, and the part in which two paths differ, are seen in a narrow column."""
+    """Long names of a pair stand in two lines; the part in which two paths differ is seen in a narrow column."""
     first = [f"a model with a long name, {i}" for i in range(4)]
     pairs = pd.DataFrame({"first": first, "second": first[1:] + first[:1], "metric": "mrr"})
     figure = plots.difference_plot(pairs.assign(difference=0.1, low=0.0, high=0.2), style="paper")
-    labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
-    assert sorted((label[-1], label.split(" − ")[0][-1]) for label in labels) == [*zip("0123", "3012")]
+    labels = [text.get_text().split(" −\n") for text in figure.axes[0].get_yticklabels()]
+    assert sorted(labels) == [[f"a model wi…ng name, {i}", f"a model wi…ng name, {j}"] for i, j in zip("0123", "1230")]
+    short_names = figure_of_pairs(["ComplEx", "DistMult"], style="paper").axes[0].get_yticklabels()
+    assert [text.get_text() for text in short_names] == ["ComplEx − DistMult"]
     paths = [f"/award/{kind}/award_honor/winner_of_the_award" for kind in ("winners", "nominees")]
     frame = pd.DataFrame({"n": [20, 10], "mrr": [0.5, 0.4]}, index=paths)
     texts = plots.relation_comparison(frame, style="paper").axes[0].get_yticklabels()
     assert [text.get_text() for text in texts] == [
-        "…/winners/…/…award (20)",
-        "…/nominees/…/…ward (10)",
+        "…/winners/…/…_the_award\n(20)",
+        "…/nominees/…/…the_award\n(10)",
     ]
+    region = "/film/film/release_date_s./film/film_regional_release_date/film_release_region"
+    one = plots.relation_comparison(frame.rename(index={paths[0]: region}), style="paper").axes[0].get_yticklabels()
+    assert one[0].get_text() == "…/film_release_region\n(20)"
+
+
+def test_a_paper_has_fifteen_relations_and_a_short_verdict(drawing, six):
+    many = pd.DataFrame({"n": 20, "mrr": np.linspace(0.1, 0.9, 40)}, index=[f"r{i}" for i in range(40)])
+    counts = [len(plots.relation_comparison(many, style=style).axes[0].get_yticklabels()) for style in STYLES]
+    assert counts == [30, 15]
+    comparison = kgeval.compare([six["m0"], six["m5"]], names=["the best model of all", "b"], metrics="mrr")
+    figure = plots.hits_curve(comparison, style="paper")
+    assert figure.axes[0].get_title(loc="left").split("\n")[-1] == "the be…l of all beats every other model"
+    alike = kgeval.compare([six["m0"]] * 2, names=["a", "b"], metrics="mrr")
+    assert title_of(plots.hits_curve(alike, style="paper")).endswith("Undecided between a and b")
+    three = kgeval.compare([six["m0"]] * 3, names=["a", "b", "c"], metrics="mrr")
+    assert title_of(plots.hits_curve(three, style="paper")).endswith("Undecided between a and 2 more")
+
+
+def test_panels_of_one_metric_have_one_axis(drawing):
+    """On x the ends are 0 and 0.4, on y -0.2 and 0.1: both from -0.2 to 0.4, with a margin of 5%; MR has its own."""
+    table = pd.DataFrame(
+        {"first": "a", "second": "b", "metric": ["mrr", "mrr", "mr"], "dataset": ["x", "y", "y"],
+         "difference": [0.3, -0.1, 5.0], "low": [0.2, -0.2, 4.0], "high": [0.4, 0.1, 6.0]}
+    )  # fmt: skip
+    limits = [axes.get_xlim() for axes in plots.difference_plot(table).axes]
+    assert np.array(limits) == pytest.approx(np.array([(-0.23, 0.43), (-0.23, 0.43), (-0.3, 6.3)]))
 
 
 def test_relations_are_filled_where_they_are_decided(drawing, six):
@@ -525,9 +590,24 @@ def test_relations_are_filled_where_they_are_decided(drawing, six):
     frame = comparison.by("side")
     figure = plots.difference_plot(frame)
     assert faces(figure.axes[0]) == frame["decided"].tolist()
-    assert title_of(figure) == (
-        "2 differences; filled: decided, by intervals that are corrected for the number of groups; those shown are not"
-    )
+    drawn = [[low[0], high[0]] for low, high in segments(figure.axes[0].lines[1])]
+    assert drawn == frame[["low_corrected", "high_corrected"]].to_numpy().tolist()
+    assert (frame["low_corrected"] < frame["low"]).all()
+    said = "2 differences; filled: decided; intervals corrected for the number of groups"
+    assert title_of(figure) == said
+    as_they_are = plots.difference_plot(frame.drop(columns=["low_corrected", "high_corrected"]))
+    assert title_of(as_they_are) == "2 differences; filled: decided"
+
+
+def test_the_direction_is_that_of_the_metric(drawing):
+    """Whatever is decided; the average and the setting before a key change nothing."""
+    lower = {
+        "mr": True, "mrr": False, "raw.object.mr": True, "macro.mr": True, "query.map": False, "adjusted(mr)": False,
+        "brier": True, "accuracy": False, "unknown": False,
+    }  # fmt: skip
+    table = pd.DataFrame({"first": "a", "second": "b", "metric": [*lower], "difference": 1.0, "low": 0.5, "high": 2.0})
+    figure = plots.difference_plot(table.assign(better=""))
+    assert [axes.get_xlabel().endswith(" (lower is better)") for axes in figure.axes] == [*lower.values()]
 
 
 def test_results_without_ranks(drawing, results):
@@ -685,7 +765,6 @@ DRAWN = {
     "difference_plot": lambda results, **more: plots.difference_plot(
         pd.DataFrame({"difference": [1.0], "low": 0.0, "high": 2.0}), **more
     ),
-    "steps": lambda results, **more: plots.steps(steps(from_ranking([2, 0, 1]), "ndcg", items="xyz"), **more),
 }
 
 
@@ -715,20 +794,14 @@ CROWDED = {
     "many_names": lambda results, **more: plots.hits_curve(
         dict(zip(["m" * 30, "n" * 30, "o" * 30, "p" * 30], [results[0]] * 4)), **more
     ),
+    "long_pairs": lambda results, **more: figure_of_pairs(["m" * 40, "n" * 40], **more),
     "differences": lambda results, **more: plots.difference_plot(
         LONG.rename(columns={"mrr": "difference", "mrr low": "low", "mrr high": "high"}), **more
     ),
-    "long_list": lambda results, **more: plots.steps(steps(from_ranking(range(60, 0, -1)), "map"), **more),
-    **{
-        f"steps_{text}": lambda results, text=text, **more: plots.steps(
-            steps(from_ranking([0, 1, 0, 2]), text, items=["w" * 60] * 4), **more
-        )
-        for text in ("rr", "map", "err(g_max=2)", "f1@3", "auc", "success@4", "dcg(gain=exponential)")
-    },
 }
 
 
-LIGHT = {*DRAWN, "many_buckets", "many_names", "steps_auc"}
+LIGHT = {*DRAWN, "many_buckets", "many_names"}
 
 
 @pytest.mark.parametrize(
@@ -829,14 +902,14 @@ def test_cautions_stay_below_a_title_of_the_user(drawing, results):
     for title in ("Mine", ""):
         figure = plots.hits_curve([results[0], other], ["a", "b"], title=title)
         assert title_of(figure) == f"{title} not comparable: the results differ in dataset".strip()
-    said = "Mine 1 undefined, not drawn open, with pale intervals: fewer than 10 ranks"
+    said = "Mine 1 undefined, not drawn; open: fewer than 10 ranks"
     assert title_of(plots.relation_comparison(FRAME, title="Mine")) == said
     assert title_of(plots.roc(from_ranking([1, 0]), title="")) == ""
 
 
 def test_names_replace_labels(drawing, results):
-    """A mapping names models, relations, buckets, rows of differences and items; what it lacks keeps its label."""
-    names = {"model 1": "First", "few": "Few", "m1": "One", "b": "Bee", "y": "Why"}
+    """A mapping names models, relations, buckets and rows of differences; what it lacks keeps its label."""
+    names = {"model 1": "First", "few": "Few", "m1": "One", "b": "Bee"}
     axes = plots.relation_comparison([FRAME, OTHER], names=names).axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()][:3] == ["$many$ (40)", "none (5)", "Few (3)"]
     assert legend_texts(axes) == ["First", "model 2"]
@@ -849,8 +922,6 @@ def test_names_replace_labels(drawing, results):
     )
     pair = plots.difference_plot(table, names=names).axes[0]
     assert [label.get_text() for label in pair.get_yticklabels()] == ["a − Bee"]
-    listed = plots.steps(steps(from_ranking([1, 1]), "map", items="xy"), names=names).axes[0]
-    assert [label.get_text() for label in listed.get_yticklabels()] == ["x  1", "Why  2"]
     with pytest.raises(ProtocolError, match="names must be 2 different words"):
         plots.hits_curve({"a": results[0], "b": results[1]}, {"a": "b"})
 
@@ -862,7 +933,7 @@ def test_several_metrics_need_several_axes(drawing):
         {"first": "a", "second": "b", "metric": ["mrr", "mr"], "difference": 1.0, "low": 0.0, "high": 2.0}
     )
     with pytest.raises(
-        MetricError, match="ax= holds one panel, and this figure has 2: difference of MRR, difference of MR;"
+        MetricError, match=r"ax= holds one panel, and this figure has 2: difference of MRR, difference of MR \(lower"
     ):
         plots.difference_plot(table, ax=Figure().subplots())
 
@@ -906,26 +977,8 @@ def test_characters_that_no_font_has_are_named(drawing, monkeypatch):
         plots.relation_comparison(CJK)
 
 
-def test_steps_draws_the_table(drawing):
-    """The bars are the terms, and those of the ideal list; 20 places at most, which the title says."""
-    found = steps(from_ranking([1, 0, 2]), "ndcg", items="abc")
-    axes = plots.steps(found).axes[0]
-    bars = [bar.get_width() for bar in axes.patches]
-    ideal = (found.table["ideal gain"] * found.table["discount"]).tolist()
-    assert bars == [*found.table["term"], *ideal]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["a  1", "b  2", "c  3"]
-    assert title_of(plots.steps(found)) == f"ndcg of query 0 {found.formula}"
-    hits = steps(from_ranking([1, 0, 1]), "precision@3")
-    axes = plots.steps(hits).axes[0]
-    assert [line.get_xdata().tolist() for line in axes.lines] == [
-        hits.table["precision"].tolist(),
-        hits.table["recall"].tolist(),
-    ]
-    assert [bar.get_y() + bar.get_height() / 2 for bar in axes.patches] == pytest.approx([0, 2])
-    long = plots.steps(steps(from_ranking([1] * 50), "map"))
-    assert len(long.axes[0].patches) == 20
-    assert title_of(long).endswith("the first 20 of 50 places")
-    with pytest.raises(MetricError, match=r"plots.steps needs what steps\(...\) returns; got DataFrame"):
-        plots.steps(found.table)
-    with pytest.raises(MetricError, match="there is nothing to draw: map of query 0 has no places"):
-        plots.steps(steps(from_ranking([0]), "map"))
+def test_the_picture_of_steps_is_gone():
+    with pytest.raises(AttributeError) as caught:
+        plots.steps  # noqa: B018
+    said = "since kgeval 0.2; write print(kgeval.metrics.retrieval.steps(...)): the table"
+    assert str(caught.value) == f"kgeval.report.plots has no attribute 'steps' {said}"
