@@ -26,9 +26,9 @@ WAYS = {
 
 
 def notes_on_leaks(dataset: Dataset, splits: Sequence[str]) -> list[str]:
-    """Return lines about the ranked triples that are in train, or may be copied from it; the gravest first.
+    """Return lines about the ranked triples that are in train, or may be copied from it; the largest share first.
 
-    A first line says how many triples are in train as well. A second line is about the triples whose pair of entities
+    One line says how many triples are in train as well. Another line is about the triples whose pair of entities
     is in train, reversed or under a near-duplicate relation; if more triples recur, which train has at another time,
     about these.
 
@@ -41,7 +41,7 @@ def notes_on_leaks(dataset: Dataset, splits: Sequence[str]) -> list[str]:
     Returns
     -------
     list of str
-        Empty without a train split. No second line if less than 10% of the triples leak, or if there are fewer than 20
+        Empty without a train split. No other line if less than 10% of the triples leak, or if there are fewer than 20
         triples.
 
     Examples
@@ -54,35 +54,42 @@ def notes_on_leaks(dataset: Dataset, splits: Sequence[str]) -> list[str]:
     splits = [split for split in splits if split != "train"]
     n_of, overlaps = sum(len(dataset[split]) for split in splits), dataset.overlaps
     n_seen = sum(overlaps.get(("train", split), 0) for split in splits)
-    seen = ""
+    said: list[tuple[float, str]] = []
     if n_seen:
-        seen = (
+        text = (
             f"{counted(n_seen, 'triple')} of {'+'.join(splits)} ({percent(n_seen / n_of)} of {n_of:,}) "
             f"{'is' if n_seen == 1 else 'are'} also in train: a model has seen the answer, so the ranks are too good; "
             "remove these triples"
         )
-    return [line for line in (seen, _copied_note(dataset, splits)) if line]
+        said.append((n_seen / n_of, text))
+    said += _copied_notes(dataset, splits)
+    return [text for _, text in sorted(said, key=lambda one: -one[0])]
 
 
-def _copied_note(dataset: Dataset, splits: Sequence[str]) -> str:
-    """Return the line about triples that may be copied from train, or that recur; empty if there are few."""
+def _copied_notes(dataset: Dataset, splits: Sequence[str]) -> list[tuple[float, str]]:
+    """Return the share of triples that may be copied from train, or that recur, with a line; nothing if few do."""
     triples = facts_of(dataset, splits)
     if "train" not in dataset or len(triples) < MIN_TRIPLES:
-        return ""
+        return []
     found = leaks(triples, dataset["train"].array, len(dataset.relations))
     n = int(np.logical_or.reduce(list(found.values())).sum())
     n_recurring = int(recurs(dataset, splits).sum())
-    if max(n, n_recurring) < GRAVE_SHARE * len(triples):
-        return ""
+    share = max(n, n_recurring) / len(triples)
+    if share < GRAVE_SHARE:
+        return []
     if n_recurring > n:
-        return (
-            f"{percent(n_recurring / len(triples))} of the {len(triples):,} triples of {'+'.join(splits)} recur: train "
+        text = (
+            f"{percent(share)} of the {len(triples):,} triples of {'+'.join(splits)} recur: train "
             "has them at another time, so a rule that repeats known facts answers them; --beside recency "
             "(kgeval.baselines.Recency) shows how far it gets"
         )
+        return [(share, text)]
     ways = [f"{found[name].sum():,} {way}" for name, way in WAYS.items() if found[name].any()]
-    return (
-        f"{percent(n / len(triples))} of the {len(triples):,} triples of {'+'.join(splits)} may be copied from train, "
-        f'which has their pair of entities: {listed(ways)}; result.by("leak") (--by leak) gives the metrics without '
-        "them"
+    is_twice = sum(int(of_way.sum()) for of_way in found.values()) > n
+    twice = f" (a triple can count in {'both' if len(ways) == 2 else 'several'})" if is_twice else ""
+    text = (
+        f"{percent(share)} of the {len(triples):,} triples of {'+'.join(splits)} may be copied from train, "
+        f'which has their pair of entities: {listed(ways)}{twice}; result.by("leak") (--by leak) gives the '
+        "metrics without them"
     )
+    return [(share, text)]

@@ -18,6 +18,9 @@ MAX_LABEL = 240  # characters of a label that are shown; the rest is seen under 
 MAX_HEAD = 32  # characters of the heading of a column
 BREAKS = re.compile(r"(?<=\w/)(?=\w)"), re.compile(r"(?<=\w[_.])(?=[^\W_])")  # of a path, of another label
 UNBROKEN = 20  # characters of a label that no line breaks
+WHOLE = re.compile(  # a p-value, an interval, a word with a hyphen
+    r"(\bp [<=≤] [\d.]+|[\[(][-+]?[\d.,]+, [-+]?[\d.,]+[\])]|\b(?=[\w.-]{3,20}(?![\w.-]))\w[\w.]*(?:-[\w.]+)+)"
+)
 LONG_TEXT = 40  # a column with a longer text is wide
 
 
@@ -41,7 +44,7 @@ def html_table(table: Table) -> Markup:
     groups = _groups(columns)
     whole = tag(
         "table",
-        tag("caption", tag("span", table.caption)) if table.caption else None,
+        tag("caption", tag("span", unbroken(table.caption))) if table.caption else None,
         tag("thead", groups, tag("tr", *heads)) if any(column.heading for column in columns) else None,
         *_bodies(table, columns, kinds),
         class_=table.kind or None,
@@ -178,7 +181,23 @@ def breakable(text: str) -> Markup:
     ('/people/<wbr>person/<wbr>place_of_birth', 'member_<wbr>of_<wbr>domain_<wbr>usage', 'member_of')
     """
     pieces = BREAKS["/" not in text].split(text) if len(text) > UNBROKEN else [text]
-    return joined(*[part for piece in pieces for part in (tag("wbr"), piece)][1:])
+    return joined(*[part for piece in pieces for part in (tag("wbr"), unbroken(piece))][1:])
+
+
+def unbroken(text: str) -> Markup:
+    """Return a text in which no line breaks within a p-value, an interval, or a short word such as "ComplEx-32".
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> unbroken("ComplEx-32, p = 0.01")
+    '<span class="whole">ComplEx-32</span>, <span class="whole">p = 0.01</span>'
+    """
+    parts = WHOLE.split(text)
+    return joined(*(tag("span", part, class_="whole") if place % 2 else part for place, part in enumerate(parts)))
 
 
 def short(text: str, limit: int) -> str:
@@ -280,7 +299,7 @@ def _is_empty(column: Column) -> bool:
 def _heading(column: Column) -> Markup:
     if column.head is not None:
         return column.head()
-    shown = label(column.heading, MAX_HEAD) if column.model is not None else joined(column.heading)
+    shown = label(column.heading, MAX_HEAD) if column.model is not None else unbroken(column.heading)
     return shown if column.model is None else tag("span", swatch(column.model), shown, class_="model")
 
 

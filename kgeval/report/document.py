@@ -17,13 +17,12 @@ from typing import Any
 
 from kgeval.base.wording import printable
 from kgeval.display.html import Markup, joined, patterns, tag
-from kgeval.display.html_tables import N_DIGITS, html_table
+from kgeval.display.html_tables import N_DIGITS, html_table, unbroken
 from kgeval.display.media import table_records
 from kgeval.display.table import Table
 
 FOOTER = "Made by kgeval. This file contains everything it needs; it loads nothing."
 N_OPEN = 2  # cautions
-UNBROKEN = re.compile(r"(\bp [<=≤] [\d.]+|[\[(][-+]?[\d.,]+, [-+]?[\d.,]+[\])])")  # a p-value, an interval
 CITATION = """@software{kgeval, author = {{The kgeval authors}}, year = {2026},
   title = {kgeval: exact, comparable evaluation of knowledge-graph models},
   version = {VERSION}}"""
@@ -159,15 +158,9 @@ def first_section(
     parts : sequence of parts
     link : str
     """
-    shown = tag("p", tag("bdi", _unbroken(verdict)), class_=f"verdict {outcome}".strip())
-    more = [tag("p", tag("bdi", _unbroken(text)), class_="details") for text in details]
+    shown = tag("p", tag("bdi", unbroken(verdict)), class_=f"verdict {outcome}".strip())
+    more = [tag("p", tag("bdi", unbroken(text)), class_="details") for text in details]
     return Section("answer", title, [shown, *more, *parts], link=link)
-
-
-def _unbroken(text: str) -> Markup:
-    """Return a sentence in which no line breaks within a p-value or an interval."""
-    parts = UNBROKEN.split(text)
-    return joined(*(tag("span", part, class_="whole") if place % 2 else part for place, part in enumerate(parts)))
 
 
 def page_html(title: str, sections: Sequence[Section], more: dict[str, Any] | None = None) -> str:
@@ -253,21 +246,19 @@ def _part(part: PagePart) -> Markup:
     if isinstance(part, Table):
         return html_table(part)
     if isinstance(part, Text):
-        return tag("p", part.text, class_=part.kind or None)
+        return tag("p", unbroken(part.text), class_=part.kind or None)
     if isinstance(part, Lines):
         is_caution = part.kind == "caution"
-        items = [
-            tag("li", tag("bdi", _unbroken(text)), class_="caution" if is_caution else None) for text in part.texts
-        ]
+        items = [tag("li", tag("bdi", unbroken(text)), class_="caution" if is_caution else None) for text in part.texts]
         return tag("ul", *items, class_="lines" if is_caution else part.kind) if items else Markup()
     if isinstance(part, Code):
         lines = [joined(Markup("\n") if i else None, line) for i, line in enumerate(part.text.split("\n"))]
         return tag("div", tag("pre", *lines, id=part.name, tabindex="0"), class_="copy", data_copy=part.name)
     if isinstance(part, Figure):
-        return tag("figure", part.drawing(), tag("figcaption", part.caption))
+        return tag("figure", part.drawing(), tag("figcaption", unbroken(part.caption)))
     if isinstance(part, Beside):
         return tag("div", *map(_part, part.parts), class_="beside")
-    title = tag("summary", tag("bdi", part.title))
+    title = tag("summary", tag("bdi", unbroken(part.title)))
     return tag("details", title, *map(_part, part.parts), open=part.is_open, id=part.name or None, class_="fold")
 
 

@@ -7,13 +7,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from kgeval.display.html_tables import short
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]  # x, y of one corner or end, x, y of the other
@@ -53,10 +51,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Area:
-    """A pale polygon behind other marks: a band around the curve of a model, or a grey area."""
+    """A pale polygon behind other marks: the band around the curve of a model."""
 
     corners: tuple[Point, ...]
-    model: int | None = None
+    model: int
 
 
 @dataclass(frozen=True)
@@ -68,20 +66,14 @@ class Dots:
     points : tuple of (x, y)
     model : int
     filled : tuple of bool
-    sizes : tuple of float
-        The diameter of each mark in points; empty: that of all marks of the style, and the marker of the model.
     titles : tuple of str
         What each mark says while the pointer is on it.
-    names : tuple of (int, str)
-        Marks that are named beside them, in the order of importance; a name without room is left out.
     """
 
     points: tuple[Point, ...]
     model: int
     filled: tuple[bool, ...]
-    sizes: tuple[float, ...] = ()
     titles: tuple[str, ...] = ()
-    names: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,10 +149,10 @@ class Axis:
         return cls(title, *ends, ticks_of(nice_ticks(*ends, 6)))
 
     @classmethod
-    def of_log(cls, title: str, high: float, low: float = 1.0) -> Axis:
-        """Return a logarithmic axis from `low`, at most 1, to `high`, with a tick at each power of ten."""
-        top = max(high, 10.0 if low < 1.0 else 2.0)
-        return cls(title, low, top, tuple((tick, f"{tick:,.0f}") for tick in log_ticks(top)), is_log=True)
+    def of_log(cls, title: str, high: float) -> Axis:
+        """Return a logarithmic axis from 1 to `high`, with a tick at each power of ten."""
+        top = max(high, 2.0)
+        return cls(title, 1.0, top, tuple((tick, f"{tick:,.0f}") for tick in log_ticks(top)), is_log=True)
 
 
 @dataclass(frozen=True)
@@ -245,35 +237,3 @@ def points_of(x: Any, y: Any) -> tuple[Point, ...]:
 def ticks_of(values: Sequence[float], text: str = "{:,g}") -> Ticks:
     """Return ticks with their texts."""
     return tuple((value, text.format(value)) for value in values)
-
-
-def placed_names(
-    dots: Dots, place: Callable[[Point], Point], edges: tuple[float, float], em: float
-) -> list[tuple[Point, float, str]]:
-    """Return the names of marks, each with its point and how far right of it the name starts on the drawing.
-
-    A name that would overlap another one is left out.
-
-    Parameters
-    ----------
-    dots : Dots
-    place : function
-        From a point of the data to a place on the drawing.
-    edges : tuple of float
-        The left and the right edge of the panel on the drawing.
-    em : float
-        The size of the text.
-    """
-    found: list[tuple[Point, float, str]] = []
-    boxes: list[Box] = []
-    for i, name in dots.names:
-        text = short(name, 26)
-        (x, y), width = place(dots.points[i]), 0.55 * em * len(text)
-        for shift in (0.8 * em, -0.8 * em - width):
-            box = (x + shift, y - 0.7 * em, x + shift + width, y + 0.7 * em)
-            is_free = all(box[2] < b[0] or b[2] < box[0] or box[3] < b[1] or b[3] < box[1] for b in boxes)
-            if edges[0] <= box[0] and box[2] <= edges[1] and is_free:
-                boxes.append(box)
-                found.append((dots.points[i], shift, text))
-                break
-    return found

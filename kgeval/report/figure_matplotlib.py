@@ -135,7 +135,7 @@ def draw(figure: value.Figure, style: str, ax: Axes | None, title: str | None) -
 
 
 def _fit(figure: value.Figure, drawn: Figure, all_axes: Sequence[Axes], style: Style, *, is_new: bool) -> None:
-    """Make a new figure as high as its panels and texts need, separate the labels of ticks, and name marks."""
+    """Make a new figure as high as its panels and texts need, and separate the labels of ticks."""
     panels = list(zip(figure.panels, all_axes))
 
     def grow() -> None:
@@ -152,15 +152,10 @@ def _fit(figure: value.Figure, drawn: Figure, all_axes: Sequence[Axes], style: S
         if panel.has_frame:
             _separate_ticks(drawn, axes, "x", panel.x.has_names)
     grow()  # for upright labels
-    for panel, axes in panels:
-        label, point = axes.xaxis.label, drawn.dpi / 72.0
+    for axes in all_axes:
+        label = axes.xaxis.label
         if label.get_window_extent().x1 > drawn.bbox.width:
             label.set(horizontalalignment="right", x=1.0)
-        for mark in panel.marks:
-            if isinstance(mark, value.Dots):
-                edges = axes.bbox.x0, axes.bbox.x1
-                for at, shift, text in value.placed_names(mark, axes.transData.transform, edges, style.text * point):
-                    _add_text(axes, at, text, style, (shift / point, 0.0), "left", "center")
 
 
 def _draw_panel(panel: value.Panel, axes: Axes, style: Style) -> None:
@@ -238,20 +233,17 @@ def _draw_mark(mark: value.Mark, axes: Axes, style: Style) -> None:
     if isinstance(mark, value.Line):
         axes.plot(*zip(*mark.points), markevery=list(mark.marked), **_line_look(mark, style))
     elif isinstance(mark, value.Area):
-        colour, opacity = ("#f3f4f5", 1.0) if mark.model is None else (_colour(mark.model), 0.2)
-        axes.add_patch(Polygon(mark.corners, linewidth=0, color=colour, alpha=opacity))
+        axes.add_patch(Polygon(mark.corners, linewidth=0, color=_colour(mark.model), alpha=0.2))
     elif isinstance(mark, value.Dots):
-        sizes = [size**2 for size in mark.sizes] or [(style.marker + 0.5) ** 2]
-        colour = _colour(mark.model)
-        sign = "o" if mark.sizes else MARKERS[mark.model % len(MARKERS)][0]
+        colour, sign = _colour(mark.model), MARKERS[mark.model % len(MARKERS)][0]
         fills = [colour if is_filled else "white" for is_filled in mark.filled]
-        look: dict[str, Any] = {"edgecolors": colour, "linewidths": 0.8, "alpha": 0.6 if mark.sizes else None}
-        axes.scatter(*zip(*mark.points), s=sizes, marker=sign, c=fills, zorder=3, **look)
+        look: dict[str, Any] = {"edgecolors": colour, "linewidths": 0.8, "zorder": 3}
+        axes.scatter(*zip(*mark.points), s=(style.marker + 0.5) ** 2, marker=sign, c=fills, **look)
     elif isinstance(mark, value.Bars):
         for x1, y1, x2, y2 in mark.boxes:
             axes.add_patch(Rectangle((x1, y1), x2 - x1, y2 - y1, **_bar_look(mark)))
     else:
-        side = {"middle": "center", "start": "left", "end": "right"}[mark.align]
+        side = "center" if mark.align == "middle" else "left"
         for x, y, text in mark.items:
             _add_text(axes, (x, y), text, style, (0.0, 2.0), side, "bottom")
 

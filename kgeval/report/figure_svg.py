@@ -10,19 +10,7 @@ from typing import Any
 from kgeval.display.html import N_PATTERNS, Markup, model_class, tag
 from kgeval.display.html_tables import short
 from kgeval.report.colours import DASHES, MARKERS
-from kgeval.report.figure import (
-    GAP,
-    Area,
-    Bars,
-    Box,
-    Dots,
-    Figure,
-    Line,
-    Mark,
-    Panel,
-    Point,
-    placed_names,
-)
+from kgeval.report.figure import GAP, Area, Bars, Box, Dots, Figure, Line, Mark, Panel, Point
 
 WIDTH, ROW, TEXT, EDGE = 460, 17, 11, 8  # pixels
 LABEL = 26  # characters of a tick
@@ -101,7 +89,7 @@ def _panel(panel: Panel, box: Box) -> tuple[float, Markup]:
     lines = [point for one, two in grid for point in (place(one), place(two), GAP)]
     parts += [_path(lines, "grid")] if panel.has_frame else []
     for mark in panel.marks:
-        parts += _mark(mark, place, (left, right))
+        parts += _mark(mark, place)
     for x, anchor, ticks in ((left - 5, "end", panel.y.ticks), (right + 5, "start", panel.right)):
         for y, text in ticks:
             shown = short(text, panel.longest(LABEL))
@@ -136,7 +124,7 @@ def _ticks_below(places: Sequence[tuple[float, str]], y: float, has_names: bool)
     return height, [_text(x, y + (TEXT + 3) * (i + 1), line, "middle", "tick") for x, i, line in lines]
 
 
-def _mark(mark: Mark, place: Callable[[Point], Point], edges: tuple[float, float] = (-math.inf, math.inf)) -> list[Any]:
+def _mark(mark: Mark, place: Callable[[Point], Point]) -> list[Any]:
     """Return a mark as SVG elements."""
     if isinstance(mark, Line):
         points = [place(point) for point in mark.points]
@@ -149,17 +137,14 @@ def _mark(mark: Mark, place: Callable[[Point], Point], edges: tuple[float, float
         signs = [_sign(*points[i], mark.model or 0) for i in mark.marked if not math.isnan(sum(mark.points[i]))]
         return [_path(points, kind, **look), tag("g", *signs, class_=model_class(mark.model or 0)) if signs else None]
     if isinstance(mark, Area):
-        kind = "better" if mark.model is None else f"band {model_class(mark.model)}"
-        return [_path([place(corner) for corner in mark.corners], kind, "z")]
+        return [_path([place(corner) for corner in mark.corners], f"band {model_class(mark.model)}", "z")]
     if isinstance(mark, Dots):
-        signs = []
-        for i, (point, is_filled) in enumerate(zip(mark.points, mark.filled)):
-            if not math.isnan(sum(point)):
-                size, title = mark.sizes[i] / 2 if mark.sizes else None, mark.titles[i] if mark.titles else ""
-                signs.append(_sign(*place(point), mark.model, is_filled, size, title))
-        named = ((*place(point), shift, text) for point, shift, text in placed_names(mark, place, edges, TEXT))
-        texts = [_text(x + shift, y + 4, text, "start", "name") for x, y, shift, text in named]
-        return [tag("g", *signs, class_=model_class(mark.model)), *texts]
+        signs = [
+            _sign(*place(point), mark.model, is_filled, title)
+            for point, is_filled, title in zip(mark.points, mark.filled, mark.titles or [""] * len(mark.points))
+            if not math.isnan(sum(point))
+        ]
+        return [tag("g", *signs, class_=model_class(mark.model))]
     if isinstance(mark, Bars):
         kind, outlines = f"{mark.kind}-bar {model_class(mark.model)}", ""
         drawn = []
@@ -174,11 +159,9 @@ def _mark(mark: Mark, place: Callable[[Point], Point], edges: tuple[float, float
     return [_text(x, y - 4, text, mark.align, "name") for x, y, text in placed]
 
 
-def _sign(x: float, y: float, model: int, is_filled: bool = True, size: float | None = None, title: str = "") -> Markup:
-    """Return one mark: the marker of a model, or a circle of its own size."""
+def _sign(x: float, y: float, model: int, is_filled: bool = True, title: str = "") -> Markup:
+    """Return one mark: the marker of a model."""
     about, hole = tag("title", title) if title else None, "" if is_filled else " open"
-    if size is not None:
-        return tag("circle", about, cx=round(x, 1), cy=round(y, 1), r=round(size, 1), class_=f"point{hole}")
     outline, turned = MARKERS[model % len(MARKERS)][1], f"translate({x:.1f} {y:.1f}) scale({RADIUS})"
     return tag("path", about, d=outline, transform=turned, class_=f"sign{hole}")
 

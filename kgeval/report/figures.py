@@ -45,7 +45,6 @@ DIAGONAL = Line(((0.0, 0.0), (1.0, 1.0)), kind="dotted")
 TWO_LINES = 1.6  # rows of text that a row with a label of two lines takes
 LANE, LANE_HEIGHT = 0.84, 2.4  # width of the bars of a bin; rows of a panel of one of many models
 Data = Mapping[str, Any]
-Scattered = Sequence[tuple[float, float, float, str]]
 
 
 def tower(tied: Sequence[int], total: int) -> int | None:
@@ -151,51 +150,6 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     x = replace(x, low=x.at(-0.02), high=x.at(1.02))  # so that no marker is cut
     panel = Panel(x, y, (*bands, *lines), right=right)
     return Figure(title, (panel,), tuple(legend))
-
-
-def scatter(
-    points: Scattered, names: tuple[str, str], *, is_log: bool, higher_is_better: bool, outliers: Sequence[int],
-    label: str, decided: Sequence[bool] | None = None,
-) -> Figure:  # fmt: skip
-    """Return a square figure of one mark per relation: its value under two models, on equal axes.
-
-    The half in which the model on the vertical axis is better is shaded and labelled.
-
-    Parameters
-    ----------
-    points : sequence of (float, float, float, str)
-        Value of the model on the horizontal axis, value of the model on the vertical axis, number of ranks as a share
-        of that of the largest relation (0 to 1), and the name of the relation.
-    names : tuple of str
-        What the horizontal and the vertical axis show.
-    is_log : bool
-        Whether the axes are logarithmic; they then start at 1.
-    higher_is_better : bool
-    outliers : sequence of int
-        Indices of the points to be named.
-    label : str
-        What the figure shows.
-    decided : sequence of bool, optional
-        Whether the difference on each relation is decided; if not, its mark is open.
-    """
-    values = [value for x, y, *_ in points for value in (x, y)]
-    top = 1.1 * max(values, default=1.0)
-    x, y = (Axis.of_log(name, top, 0.9) if is_log else Axis.of_values(name, values, unit=True) for name in names)
-    corner, at = ((x.low, x.high), (0.02, 0.93)) if higher_is_better else ((x.high, x.low), (0.98, 0.02))
-    better = (x.at(at[0]), y.at(at[1]), f"better: {names[1].partition(', ')[2] or names[1]}")
-    named = [(i, points[i][3].partition("\n")[0].partition(": ")[0]) for i in outliers]
-    filled = (True,) * len(points) if decided is None else tuple(map(bool, decided))
-    sizes = tuple(5.0 + 14.0 * math.sqrt(share) for _, _, share, _ in points)
-    dots = Dots(
-        tuple((a, b) for a, b, *_ in points), 0, filled, sizes, tuple(name for *_, name in points), tuple(named)
-    )
-    marks = (
-        Area(((x.low, y.low), corner, (x.high, y.high))),
-        Line(((x.low, y.low), (x.high, y.high)), kind="dotted"),
-        dots,
-        Texts((better,), "start" if higher_is_better else "end"),
-    )
-    return Figure(label, (Panel(x, y, marks, ROWS * 1.4, is_square=True),), () if decided is None else DECIDED)
 
 
 def first_number(bucket: Any) -> tuple[float, bool]:

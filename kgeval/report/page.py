@@ -123,10 +123,12 @@ def page_sections(report: Report, title: str, command: str) -> list[Section]:
         The command that makes the page again.
     """
     opened, others = metric_tables(report)
-    found = [metrics(report, opened, others, _latex(report)), where(report)]
+    of_metrics = metrics(report, opened, others, _latex(report))
+    is_alone = len(report.names) == 1
     return [
-        answer(report, title, opened),
-        *(found[::-1] if len(report.names) == 1 else found),
+        answer(report, title, of_metrics if is_alone else []),
+        *([] if is_alone else [Section("metrics", "Metrics", of_metrics)]),
+        where(report),
         relations(report),
         triples(report),
         distributions(report),

@@ -24,7 +24,7 @@ N_NAMED = 2  # relations with the largest gains, and with the largest losses, th
 MAX_RELATION = 44  # characters of a relation in it
 
 
-def answer(report: Report, title: str, opened: Sequence[Table]) -> Section:
+def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Section:
     """Return the verdict, the values of all models, their differences, and the gravest cautions.
 
     Parameters
@@ -32,15 +32,15 @@ def answer(report: Report, title: str, opened: Sequence[Table]) -> Section:
     report : Report
     title : str
         The title of the page, which is its first heading.
-    opened : sequence of Table
-        The open tables of metrics, which one model has here.
+    of_metrics : sequence of parts
+        The tables of metrics, which one model has here.
     """
     first, *rest = report.verdict.parts
     details = ["; ".join([rest[0][:1].upper() + rest[0][1:], *rest[1:]]) + "."] if rest else []
     grave, notes = cautions_of(report)
     noted = cautions([*grave, *notes], min(N_OPEN, len(grave)))
     if len(report.names) == 1:
-        shown: list[PagePart] = [*opened, *noted]
+        shown: list[PagePart] = [*of_metrics[:1], *noted, *of_metrics[1:]]
     elif report.is_many:
         shown = [values(report), *noted, *(Fold("Differences of all pairs", [one]) for one in differences(report))]
     else:
@@ -85,11 +85,7 @@ def values(report: Report) -> Table:
     notes = [
         [
             *([f"{side} side"] if len(set(sides)) > 1 else []),
-            *(
-                [f"{percent(result.tie_rate)} tie: {written(pair[0], decimals)} to {written(pair[1], decimals)}"]
-                if pair
-                else []
-            ),
+            *([f"{percent(result.tie_rate)} tie{_range(pair, decimals)}"] if pair else []),
         ]
         for side, result, pair in zip(sides, report.results, ends)
     ]
@@ -120,6 +116,12 @@ def values(report: Report) -> Table:
         columns[3:] = [replace(column, cells=[Cell(), *column.cells[1:]]) for column in columns[3:]]
         said.append("Lead: with the interval that decides, p corrected for all tests (Holm's method); bold: decided.")
     return Table(columns, caption=" ".join(said), name="first", kind="narrow" if report.is_many else "")
+
+
+def _range(ends: tuple[float, float], decimals: int) -> str:
+    """Return what a value can be with other ties; empty if both ends are written alike."""
+    low, high = (written(end, decimals) for end in ends)
+    return "" if low == high else f": {low} to {high}"
 
 
 def differences(report: Report) -> Sequence[PagePart]:

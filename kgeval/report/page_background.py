@@ -72,10 +72,8 @@ def background(report: Report, command: str, version: str) -> Section:
         The version of kgeval, for the citation.
     """
     common, own = head_lines(report)
-    protocol: list[PagePart] = [Lines(common)]
-    for name, lines in zip(report.names, own):
-        protocol += [tag("h3", tag("bdi", name)), Lines(lines)] if lines else []
-    parts: list[PagePart] = [Fold("Protocol", protocol, "protocol"), Fold("Dataset", dataset_parts(report), "dataset")]
+    protocol = Lines([*common, *(f"{name}: {'; '.join(lines)}" for name, lines in zip(report.names, own) if lines)])
+    parts = [Fold("Protocol", [protocol], "protocol"), Fold("Dataset", dataset_parts(report), "dataset")]
     tests = all_tests(report)
     parts += [Fold("All tests", tests, "comparison")] if tests else []
     return Section(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 from kgeval.audit import notes_on_leaks
@@ -23,13 +24,14 @@ from kgeval.results.rank_table import CONFIDENCE
 
 MIN_DROPPED = 0.01  # a larger share of dropped ranks gives a caution
 SUSPICIONS = ("than chance (AMRI", "row order: ")  # in notes that doubt that the scores are those of the model
+TIE_RATE = re.compile(r" \(tie rate [\w.%]+\)")
 OTHER_ENTITIES = ": for other entities"  # in notes on intervals that are much wider with clusters by entity
 
 
 def cautions_of(report: Report) -> tuple[list[str], list[str]]:
     """Return the cautions, gravest first, and the notes that change no number.
 
-    The order: results that are not comparable; scores that are doubted; ties that change the order; triples that leak;
+    The order: results that are not comparable; triples that leak; scores that are doubted; ties that change the order;
     baselines that are not beaten; intervals that are much wider for other entities; bounded, unknown and dropped ranks.
 
     Parameters
@@ -45,13 +47,13 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
             f"These results were evaluated differently, so their numbers are not comparable{accepted}: "
             f"{'; '.join(report.differing)}."
         )
-    said = [(name, note) for name, result in named for note in notes_of(result)]
-    lines += merged((name, note) for name, note in said if any(word in note for word in SUSPICIONS))
-    lines += tied
     leaking = report.results[0].facts.get("leak_notes", [])
     if report.dataset is not None:  # a result of an earlier version has no such fact
         leaking = notes_on_leaks(report.dataset, report.results[0].protocol.splits)
-    lines += [f"{line}." for line in leaking]
+    lines += [" ".join(f"{line}." for line in leaking)] if leaking else []
+    said = [(name, note) for name, result in named for note in notes_of(result)]
+    lines += merged((name, note) for name, note in said if any(word in note for word in SUSPICIONS))
+    lines += tied
     for name, result in named:
         beside = result.facts.get("baselines", {}).values()
         lines += [f"{name}: {baseline['note']}." for baseline in beside if not baseline["beaten"]]
@@ -69,7 +71,8 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
         if n > MIN_DROPPED * len(result.table):
             lines.append(f"{n:,} ranks of {name} were dropped: {', '.join(result.dropped)}.")
     rest = merged((name, note) for name, note in said if not any(word in note for word in SUSPICIONS))
-    known = {*lines, *(f"{line}." for result in report.results for line in result.facts.get("leak_notes", []))}
+    of_results = (line for result in report.results for line in result.facts.get("leak_notes", []))
+    known = {*lines, *(f"{line}." for line in (*leaking, *of_results))}
     rest = [line for line in rest if not any(line.endswith(one) for one in known)]
     notes = dict.fromkeys([*tie_notes, *rest, *wide, *compared])
     return list(dict.fromkeys(lines)), [note for note in notes if note not in lines]
@@ -140,10 +143,12 @@ def tie_cautions(report: Report) -> tuple[list[str], list[str]]:
             low, high = sorted(ends[i])
             others = [sorted(ends[j]) for j in report.models if j != i]
             is_grave = not others or not all(high < least or low > greatest for least, greatest in others)
-            (lines if is_grave else notes).append(
-                f"{percent(result.tie_rate)} of the ranks of {names[i]} tie with a rival: its {heading} is "
-                f"{written(low, decimals)} to {written(high, decimals)}, depending on how ties are broken."
-            )
+            least, greatest = (written(end, decimals) for end in (low, high))
+            if least != greatest:
+                (lines if is_grave else notes).append(
+                    f"{percent(result.tie_rate)} of the ranks of {names[i]} tie with a rival: its {heading} is "
+                    f"{least} to {greatest}, depending on how ties are broken."
+                )
     return lines, notes
 
 
@@ -155,13 +160,16 @@ def _tied(results: Sequence[EvaluationResult], names: Sequence[str], models: Seq
 def head_lines(report: Report) -> tuple[list[str], list[list[str]]]:
     """Return the lines about protocol and dataset: those that all results have, and the others of each result.
 
+    The share of ties, which the tables of metrics have, is left out.
+
     Parameters
     ----------
     report : Report
     """
     headers = []
     for name, result in zip(report.names, report.results):
-        lines = [line for line in header_lines(result) if not line.startswith("note: ")]
+        lines = [TIE_RATE.sub("", line) for line in header_lines(result) if not line.startswith("note: ")]
+        lines = [line for line in lines if line != f"run: {name}"]
         scorer = str(result.facts.get("scorer", ""))
         lines += [f"scorer: {scorer}"] if scorer and scorer != name else []
         headers.append([*lines, *(f"model: {note}" for note in result.notes if is_description(note))])

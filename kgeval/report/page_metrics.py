@@ -1,18 +1,17 @@
-"""The section of the report page with all metrics of each model, by side, of filtered and raw ranks; as LaTeX too."""
+"""The parts of the report page with all metrics of each model, by side, of filtered and raw ranks; as LaTeX too."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 from kgeval.base.checks import grouped
 from kgeval.base.wording import count_text, percent
 from kgeval.data.sides import ALL_SIDES
-from kgeval.display.html import Markup
 from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.grammar import display_of, parse_all
-from kgeval.report.document import Code, Fold, Lines, PagePart, Section, Text
+from kgeval.report.document import Code, Fold, Lines, PagePart, Text
 from kgeval.report.page_report import SUMMARY_METRICS, Report, numbers_of
 from kgeval.report.page_values import drawn, metric_head
 from kgeval.results.display import MAX_TIES, tie_ends
@@ -20,22 +19,26 @@ from kgeval.results.evaluation_result import interval_notes
 from kgeval.results.rank_table import CONFIDENCE
 
 
-def metrics(report: Report, opened: Sequence[Table], others: Sequence[Table], latex: str) -> Section:
+def metrics(report: Report, opened: Sequence[Table], others: Sequence[Table], latex: str) -> list[PagePart]:
     """Return the tables of metrics: filtered ranks open, single sides and raw ranks folded.
+
+    What explains the table of one model, which stands in the answer, is folded too.
 
     Parameters
     ----------
     report : Report
     opened, others : sequence of Table
-        From `metric_tables`; the answer has the open table of one model.
+        From `metric_tables`.
     latex : str
         The table of metrics as LaTeX.
     """
-    reasons = Lines(_reasons([*opened, *others]), "reasons")
-    explained = Text(" ".join(_explained(report, opened)))
-    parts: list[PagePart] = [*([] if len(report.names) == 1 else opened), explained, reasons]
-    parts += [Fold("Each side, and raw ranks", others)] if others else []
-    return Section("metrics", "Metrics", [*parts, Fold("This table as LaTeX", [Code(latex, "latex")])])
+    said = " ".join(_explained(report, opened))
+    explained: list[PagePart] = [Text(said), Lines(_reasons([*opened, *others]), "reasons")]
+    folded: list[PagePart] = list(others)
+    if len(report.names) == 1:
+        explained, folded = [], [*explained, *folded]
+    folds = [Fold("Each side, and raw ranks", folded)] if folded else []
+    return [*opened, *explained, *folds, Fold("This table as LaTeX", [Code(latex, "latex")])]
 
 
 def metric_tables(report: Report) -> tuple[list[Table], list[Table]]:
@@ -90,7 +93,7 @@ def metric_table(report: Report, setting: str, side: str, models: Sequence[int],
         shown = drawn(column, report, compared, rows, ends, [level.value for level in of_metric], models)
         has_bars = is_open and not report.is_many
         cells = [cell if has_bars else replace(cell, drawing=None) for cell in shown.cells]
-        head = partial(_head, metric, shown.head if has_bars else None)
+        head = partial(metric_head, metric, shown.head if has_bars else None)
         columns.append(replace(column, cells=[*cells, *chance.cells], head=head))
     blank = [Cell()] * n_chance
     if is_open:
@@ -107,10 +110,6 @@ def metric_table(report: Report, setting: str, side: str, models: Sequence[int],
     return Table(
         columns, faint=faint, caption=caption, name=f"metrics-{setting}-{side}", kind="narrow" if report.is_many else ""
     )
-
-
-def _head(metric: str, axis: Callable[[], Markup] | None) -> Markup:
-    return metric_head(metric, None if axis is None else axis())
 
 
 def _explained(report: Report, tables: Sequence[Table]) -> list[str]:

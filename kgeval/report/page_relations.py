@@ -1,13 +1,11 @@
-"""The section of the report page with the table of relations, which opens, sorts and filters; and a chart of them."""
+"""The section of the report page with the table of relations, which opens, sorts and filters."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import pandas as pd
 
 from kgeval.base.checks import grouped
@@ -16,16 +14,13 @@ from kgeval.display.html import Markup, joined, tag
 from kgeval.display.html_tables import label
 from kgeval.display.table import Column, Table
 from kgeval.metrics.default_metrics import PAGE_METRICS
-from kgeval.metrics.grammar import display_of, parse_all
-from kgeval.report.document import Figure, PagePart, Section, Text
-from kgeval.report.figure_svg import svg
-from kgeval.report.figures import scatter
+from kgeval.metrics.grammar import display_of
+from kgeval.report.document import PagePart, Section, Text
 from kgeval.report.page_report import CORRECTED, Report, Row, decided_text, group_numbers
 from kgeval.report.page_triples import Triple, disagreements, query, rank_text, worst_ranks
 from kgeval.results.rank_table import CONFIDENCE
 
-MIN_POINTS = 3  # smallest number of relations in a chart
-N_OUTLIERS = 8  # relations that a chart names
+N_SHOWN = 2  # models of which the table shows values, if there are many
 N_OPENED, MAX_OPENED = 3, 100  # triples of a relation, and relations with triples
 
 
@@ -37,13 +32,11 @@ def relations(report: Report) -> Section:
     is_same = all(of_model == sizes[0] for of_model in sizes)
     patterns = patterns_of(report)
     columns = [Column.of_labels("relation", map(shown_label, labels))]
-    heads = ["ranks"] if is_same else [f"ranks, {report.short(i)}" for i in report.models]
-    for i in report.models:
+    shown = report.models[: N_SHOWN if report.is_many else None]
+    heads = ["ranks"] if is_same else [f"ranks, {report.short(i)}" for i in shown]
+    for i in shown:
         rows, reasons = group_numbers(frames[i], key, report.parts[i], "relation")
-        column = Column.of_values(report.names[i], rows, key, reasons)
-        if report.is_many:
-            column = Column.of_values(report.names[i], [row[:1] for row in rows], key, reasons)
-        columns.append(replace(column, model=i))
+        columns.append(replace(Column.of_values(report.names[i], rows, key, reasons), model=i))
     first: Sequence[tuple[float, bool]] = []
     for pair in report.pairs:
         if len(pair.relations):
@@ -56,9 +49,9 @@ def relations(report: Report) -> Section:
             columns.append(Column.of_differences(names, gaps, report.metric, decided))
     columns += [Column.of_counts(head, of_model) for head, of_model in zip(heads, sizes)]
     columns += [Column.of_labels("pattern", patterns)] if len(set(patterns)) > 1 else []
-    metrics = [(display_of(one).heading, numbers_by_model(report, one)) for one in map(str, parse_all(PAGE_METRICS))]
+    metrics = {metric: numbers_by_model(report, metric) for metric in PAGE_METRICS}
     by_relation = triples_by_relation(report)
-    opened = {i: partial(_opened, report, metrics, i, by_relation.get(name, [])) for i, name in enumerate(labels)}
+    opened = {i: partial(_opened, report, metrics, key, i, by_relation.get(name, [])) for i, name in enumerate(labels)}
     facts = {
         i: {
             "data_n": max(of_model[i] for of_model in sizes),
@@ -134,15 +127,16 @@ def _filters(report: Report, patterns: Sequence[str], is_compared: bool) -> Mark
 
 
 def _opened(
-    report: Report, metrics: Sequence[tuple[str, list[list[Row]]]], place: int, triples: Sequence[Triple]
+    report: Report, metrics: Mapping[str, list[list[Row]]], key: str, place: int, triples: Sequence[Triple]
 ) -> Markup:
-    """Return what opens below a relation: all metrics of the detailed models, and its triples."""
-    lines = []
+    """Return what opens below a relation: all metrics of the detailed models, one of the others, and its triples."""
+    lines, others = [], report.models[len(report.detailed) :]
     for i in report.detailed:
-        values = [
-            f"{heading} {_value(rows[i][place], display_of(heading.lower()).decimals)}" for heading, rows in metrics
-        ]
+        values = [f"{display_of(metric).heading} {_value(rows[i][place], metric)}" for metric, rows in metrics.items()]
         lines.append(tag("p", label(report.short(i)), ": ", ", ".join(values)))
+    if others:
+        items = [tag("li", label(report.short(i)), f" {_value(metrics[key][i][place], key)}") for i in others]
+        lines += [tag("p", f"{display_of(key).heading} of the others:"), tag("ol", *items)]
     if triples:
         items = [tag("li", query(report, row, has_relation=False), ": ", _ranks(row)) for row in triples]
         lines.append(tag("ul", *items))
@@ -153,8 +147,8 @@ def _ranks(row: Triple) -> str:
     return ", ".join(rank_text(row[place]) for place in ("rank_first", "rank_second") if row[place] == row[place])
 
 
-def _value(row: Row, decimals: int) -> str:
-    return written(row[0], 1 if row[0] >= 100 else decimals)
+def _value(row: Row, metric: str) -> str:
+    return written(row[0], 1 if row[0] >= 100 else display_of(metric).decimals)
 
 
 def triples_by_relation(report: Report) -> dict[str, list[Triple]]:
@@ -163,45 +157,3 @@ def triples_by_relation(report: Report) -> dict[str, list[Triple]]:
     largest = frame["p"].value_counts().index[:MAX_OPENED]
     kept = frame[frame["p"].isin(largest)].groupby("p", sort=False, observed=True).head(N_OPENED)
     return grouped((str(row["p"]), row) for row in kept.to_dict("records"))
-
-
-def relation_chart(report: Report) -> list[PagePart]:
-    """Return a chart of the relations: the two best models against each other.
-
-    Parameters
-    ----------
-    report : Report
-    """
-    key = report.metric if report.metric in PAGE_METRICS else PAGE_METRICS[0]
-    display, (first, second) = display_of(key), report.by_relation[:2]
-    is_log, names = display.unit == "ranks", [report.short(0), report.short(1)]
-    kept = [
-        name for name in report.relations
-        if math.isfinite(first[key][name]) and math.isfinite(second[key][name]) and first["n"][name]
-    ]  # fmt: skip
-    if len(kept) < MIN_POINTS:
-        return []
-    y, x, n = (of.loc[kept].to_numpy(dtype=float) for of in (first[key], second[key], first["n"]))
-    sizes = n / first["n"].max()
-    about = [
-        f"{shown_label(name)}: {display.heading} {written(a, display.decimals)} and {written(b, display.decimals)}, "
-        f"{count_text(size)} ranks"
-        for name, a, b, size in zip(kept, y, x, n)
-    ]
-    gaps = np.abs(np.log(y / x) if is_log else y - x) * np.sqrt(n)
-    order = np.argsort(-gaps, kind="stable")[:N_OUTLIERS].tolist()
-    points = list(zip(x.tolist(), y.tolist(), sizes.tolist(), about))
-    axes = (f"{display.heading}, {names[1]}", f"{display.heading}, {names[0]}")
-    higher = bool(parse_all([key])[0].higher_is_better)
-    title = f"{display.heading} of each relation: {names[0]} against {names[1]}"
-    decided = report.pairs[0].relations["decided"]
-    drawn = scatter(
-        points, axes, is_log=is_log, higher_is_better=higher, outliers=order, label=title,
-        decided=[bool(decided.get(name, False)) for name in kept],
-    )  # fmt: skip
-    text = (
-        f"Each mark is a relation; a larger mark has more ranks. In the shaded half {names[0]} is better. Named: the "
-        "largest differences, weighted by the square root of the number of ranks. The table of relations has the same "
-        "numbers."
-    )
-    return [Figure(partial(svg, drawn), text)]

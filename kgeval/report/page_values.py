@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -62,18 +62,18 @@ def drawn(
     return replace(column, cells=cells, head=partial(axis_ends, f"{limits[0]:,g}", "", f"{limits[1]:,g}"))
 
 
-def metric_head(spec: str, axis: Markup | None = None) -> Markup:
+def metric_head(spec: str, axis: Callable[[], Markup] | None = None) -> Markup:
     """Return the heading of a metric with the direction of better values; what it means is under the pointer.
 
     Parameters
     ----------
     spec : str
-    axis : Markup, optional
-        Stands below the heading.
+    axis : function, optional
+        Makes what stands below the heading.
     """
     (metric,) = parse_all([spec])
     arrow = "↑" if metric.higher_is_better else "↓"
-    return joined(tag("span", metric.heading, " ", arrow, title=meaning_of(spec)), axis)
+    return joined(tag("span", metric.heading, " ", arrow, title=meaning_of(spec)), axis() if axis else None)
 
 
 def meaning_of(spec: str) -> str:

@@ -19,9 +19,8 @@ from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.default_metrics import PAGE_METRICS
 from kgeval.metrics.grammar import display_of, parse_all
 from kgeval.report import charts
-from kgeval.report.document import Beside, Fold, PagePart, Section
+from kgeval.report.document import Fold, PagePart, Section
 from kgeval.report.page_groups import MAX_WORDS, group_values
-from kgeval.report.page_relations import relation_chart
 from kgeval.report.page_report import CORRECTED, Pair, Report, column_words, decided_text, group_numbers, moved
 from kgeval.report.page_values import drawn
 
@@ -55,10 +54,8 @@ def _of_pair(report: Report, pair: Pair) -> list[PagePart]:
     columns = [name for name in columns if len(pair.groups[name]) > 1]
     common = [name for name in columns if name in COMMON_COLUMNS]
     rest = [name for name in columns if name not in COMMON_COLUMNS]
-    beside = [gap_table(report, pair, common, "groups")] if common else []
-    chart = relation_chart(report) if pair.second == 1 else []
     parts: list[PagePart] = [gains(report, pair)] if len(pair.relations) > 1 else []
-    parts += [Beside([*beside, *chart])] if beside or chart else []
+    parts += [gap_table(report, pair, common, "groups")] if common else []
     words = listed([column_words(name) for name in rest], MAX_WORDS)
     if rest and pair.second == 1:
         parts.append(Fold(f"By {words}", [gap_table(report, pair, rest, "more-groups", has_bars=False)]))
@@ -175,6 +172,7 @@ def best_and_worst(report: Report) -> Table:
     kept = large if is_limited else found
     is_cut = len(kept) > 2 * N_GAINS
     kept = kept[:N_GAINS] + kept[-N_GAINS:] if is_cut else kept
+    groups = [("best", N_GAINS), ("worst", N_GAINS)] if is_cut else []
     heading = display_of(key).heading
     what = f"The {N_GAINS} best and the {N_GAINS} worst relations by {heading}" if is_cut else f"{heading} by relation"
     caption = f"{what}, best first"
@@ -188,4 +186,4 @@ def best_and_worst(report: Report) -> Table:
         column,
         Column.of_counts("ranks", [sizes[i] for i in kept]),
     ]
-    return Table(columns, caption=caption, name="best-and-worst", kind="narrow")
+    return Table(columns, caption=caption, name="best-and-worst", groups=groups, kind="narrow")

@@ -1,9 +1,8 @@
-"""The drawings of the report page: where marks stand, which half is better, which names are left out."""
+"""The drawings of the report page: where bars, marks and curves stand."""
 
 import re
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 
 from kgeval.display.html import interval_bar
@@ -18,14 +17,6 @@ def drawn(make, *args, **more):
 
 def numbers(path):
     return [float(number) for number in re.findall(r"-?[0-9.]+", path)]
-
-
-def marks(drawing):
-    """Centres of the circles of a chart, and what hovering over them says."""
-    root = ElementTree.fromstring(drawing)
-    return [
-        (float(circle.get("cx")), float(circle.get("cy")), circle.findtext("title")) for circle in root.iter("circle")
-    ]
 
 
 def test_an_interval_bar_is_drawn_to_scale():
@@ -46,72 +37,6 @@ def places(drawing):
     ticks = [text for text in ElementTree.fromstring(drawing).iter("text") if text.get("class") == "tick"]
     across = {text.text: float(text.get("x")) for text in ticks if text.get("text-anchor") == "middle"}
     return across, {text.text: float(text.get("y")) - 4 for text in ticks if text.get("text-anchor") == "end"}
-
-
-def test_a_scatter_has_equal_axes_and_the_right_half_is_better():
-    """A point with equal values lies on the diagonal; for MR the better half is below it."""
-    points = [(0.2, 0.2, 1.0, "same"), (0.1, 0.5, 0.1, "above"), (0.5, 0.3, 0.1, "below")]
-    for higher, values in ((True, points), (False, [(x * 100, y * 100, n, name) for x, y, n, name in points])):
-        drawing = drawn(
-            figures.scatter,
-            values,
-            ("across", "up"),
-            is_log=not higher,
-            higher_is_better=higher,
-            outliers=[],
-            label="relations",
-        )
-        found = {name: (x, y) for x, y, name in marks(drawing)}
-        across, up = places(drawing)
-        assert list(across) == list(up)
-        one, two = next(iter(across)), list(across)[-1]
-        assert across[two] - across[one] == pytest.approx(up[one] - up[two], abs=0.2)
-        on_diagonal = {name: (x - across[one]) - (up[one] - y) for name, (x, y) in found.items()}
-        assert on_diagonal["same"] == pytest.approx(0, abs=0.3)
-        assert on_diagonal["above"] < -10 < 10 < on_diagonal["below"]
-        (x1, y1), (x2, y2), (x3, y3) = np.array(
-            numbers(next(p for p in re.findall(r'<path d="([^"]*)" class="better"', drawing)))
-        ).reshape(3, 2)
-        left, right, top, bottom = x1, x3, y3, y1
-        assert [x2, y2] == ([left, top] if higher else [right, bottom])
-        assert all(left <= x <= right and top <= y <= bottom for x, y in found.values())
-
-
-def test_undecided_relations_have_open_marks():
-    points = [(0.2, 0.2, 1.0, "one"), (0.1, 0.5, 0.1, "two")]
-    drawing = drawn(
-        figures.scatter,
-        points,
-        ("a", "b"),
-        is_log=False,
-        higher_is_better=True,
-        outliers=[],
-        label="r",
-        decided=[False, True],
-    )
-    circles = [
-        (circle.get("class"), circle.findtext("title")) for circle in ElementTree.fromstring(drawing).iter("circle")
-    ]
-    assert circles == [("point open", "one"), ("point", "two")]
-
-
-def test_names_of_outliers_do_not_overlap():
-    """Ten points at one place: a name at each side; two points apart: both."""
-    same = [(0.5, 0.5, 1.0, f"relation {i}: x") for i in range(10)]
-    apart = [(0.1, 0.9, 1.0, "one: x"), (0.9, 0.1, 1.0, "two: x")]
-    for points, n in ((same, 2), (apart, 2)):
-        drawing = drawn(
-            figures.scatter,
-            points,
-            ("a", "b"),
-            is_log=False,
-            higher_is_better=True,
-            outliers=list(range(len(points))),
-            label="r",
-        )
-        names = [name for name in re.findall(r'class="name">([^<]*)<', drawing) if not name.startswith("better")]
-        assert 1 <= len(names) <= n
-    assert names == ["one", "two"]
 
 
 def test_bars_are_to_scale():

@@ -11,17 +11,14 @@ import kgeval
 from kgeval import Dataset
 from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.metrics.retrieval.inputs import from_ranking
-from kgeval.report import figures, plots
+from kgeval.report import plots
 from kgeval.report.colours import COLOURS
 from kgeval.report.figure import Dots
 from kgeval.report.figure_matplotlib import draw
 from kgeval.report.figure_svg import svg
 
 NAN = float("nan")
-POINTS = [(0.2, 0.3, 1.0, "a: 1"), (0.5, 0.4, 0.3, "b: 2"), (0.9, 0.95, 0.1, "c: 3")]
-RANKS = [(1.0 + 30 * x, 2.0 + 40 * y, share, name) for x, y, share, name in POINTS]
 VALUES = pd.DataFrame(np.random.default_rng(1).normal(size=(9, 5)) + np.linspace(2, 0, 5)).rename(columns="M{}".format)
-NAMES = ("across, A", "up, B")
 
 
 def models(n):
@@ -48,14 +45,6 @@ FIGURES = {
     "calibration_curve": lambda: plots.calibration_curve([0, 1, 1, 0], [0.1, 0.9, 0.6, 0.3], bins=5),
     "precision_recall": lambda: plots.precision_recall(from_ranking([[1, 0, 1], [0, 1, 0]])),
     "roc": lambda: plots.roc(from_ranking([[1, 0, 1], [0, 1, 0]])),
-    "scatter": lambda: plots.draw(
-        figures.scatter(
-            POINTS, NAMES, is_log=False, higher_is_better=True, outliers=[0], label="s", decided=[True, False, True]
-        )
-    ),
-    "scatter of ranks": lambda: plots.draw(
-        figures.scatter(RANKS, NAMES, is_log=True, higher_is_better=False, outliers=[1], label="s")
-    ),
 }
 
 
@@ -123,13 +112,10 @@ def shares_of_svg(panel, group, last):
         elif "sign" in kind:
             x, y, _ = numbers(element.get("transform"))
             found["dots"].append((colours[id(element)], "open" not in kind, *place([(x, y)])))
-        elif "point" in kind:
-            at = place([(float(element.get("cx")), float(element.get("cy")))])
-            found["dots"].append((colours[id(element)], "open" not in kind, *at))
         elif kind and kind[0].endswith("-bar"):
             x, y, width, height = (float(element.get(name)) for name in ("x", "y", "width", "height"))
             found["bars"].append((model_of(element), place([(x, y + height), (x + width, y)])))
-        elif "band" in kind or "better" in kind:
+        elif "band" in kind:
             found["areas"].append((model_of(element), place(pairs(element.get("d")))))
         elif "name" in kind:
             found["texts"].append(element.text)
@@ -227,7 +213,7 @@ def test_the_value_says_what_is_decided(value_of, name):
     marks = [mark for panel in value_of(FIGURES[name]).panels for mark in panel.marks if isinstance(mark, Dots)]
     assert all(len(mark.points) == len(mark.filled) for mark in marks)
     has_open = any(not all(mark.filled) for mark in marks)
-    assert has_open == (name in ("difference_plot", "scatter"))
+    assert has_open == (name == "difference_plot")
 
 
 def test_labels_of_svg_are_escaped_and_do_not_overlap(value_of):

@@ -374,6 +374,17 @@ def test_one_model_is_shown_where_it_is_best_and_worst(small, tmp_path):
     assert frame.nunique() == 3
     assert values == pytest.approx(sorted(frame, reverse=True), rel=1e-6)
     assert "differences" not in reader.tables
+    assert [a["id"] for tag, a in reader.elements if tag == "section"][:3] == ["answer", "where", "relations"]
+
+
+@pytest.mark.thorough
+def test_the_best_relations_of_one_model_stand_apart_from_the_worst(made, tmp_path):
+    write_page(made[0][0], tmp_path / "one.html", names="alone")
+    reader = Reader(tmp_path / "one.html")
+    values = [float(row[2][1]["data-v"]) for row in reader.rows("best-and-worst")]
+    assert reader.titles("best-and-worst") == ["best", "worst"]
+    assert values == sorted(values, reverse=True)
+    assert len(values) == 12
 
 
 def test_a_reason_stands_once_however_many_numbers_it_concerns(tmp_path):

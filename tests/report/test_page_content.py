@@ -12,8 +12,10 @@ from made_results import noted, replaced
 from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, N_TEST, NAMES, content, mean_of, ranks_of
 
 import kgeval as kg
-from kgeval.base.wording import printable, shown_label
+from kgeval.base.wording import printable, shown_label, written
 from kgeval.comparison.beside import with_baselines
+from kgeval.display.table import Table
+from kgeval.metrics.grammar import display_of
 from kgeval.report import page_report
 from kgeval.report.document import Fold
 from kgeval.report.page_answer import gained, values
@@ -21,7 +23,7 @@ from kgeval.report.page_cautions import merged
 from kgeval.report.page_distributions import distribution, hits_at_cuts
 from kgeval.report.page_groups import breakdown, group_values
 from kgeval.report.page_metrics import metric_table
-from kgeval.report.page_relations import patterns_of, triples_by_relation
+from kgeval.report.page_relations import patterns_of, relations, triples_by_relation
 from kgeval.report.page_report import report_of
 from kgeval.report.page_triples import NO_RIVALS, hardest, triples
 from kgeval.report.page_where import gains
@@ -570,6 +572,15 @@ def test_an_order_that_depends_on_ties_is_a_caution():
     assert distribution(tied_results())["tied"] == [[0, 0, 0, 0], [0, 0, 3, 0]]
 
 
+def test_ties_that_change_no_digit_have_no_range():
+    """One of 4 ranks ties with one rival behind 20,000: MRR 0.7500125 or 0.7500125 less 6e-10."""
+    _, b = tied_results()
+    counts = {"better_filtered": [0, 0, 0, 19_999], "tied_filtered": [0, 0, 0, 1], "rivals_filtered": 20_001}
+    alike = replaced(b, table=b.table.assign(**counts))
+    assert [cell.note for cell in values(report_of([alike], ["B"])).columns[1].cells] == ["25.0% tie"]
+    assert not any("of the ranks of B tie" in line for line in content([alike], ["B"])["cautions"])
+
+
 @pytest.mark.parametrize(("better", "is_grave"), light([(0, False), (1, True), (4, True)], 1, unpack=True))
 def test_ties_that_reach_no_other_model_are_no_caution(better, is_grave):
     """B has MRR 0.2 to 0.8: a model with MRR 1 stays ahead whatever its ties are, one with MRR 1/2 or 1/5 does not."""
@@ -655,6 +666,17 @@ def test_a_dataset_that_leaks_is_a_caution():
     ]
 
 
+def test_leaks_are_the_first_caution():
+    """The larger share first, in one caution with triples in train, before scores that are doubted."""
+    train = [[i, 0, i + 1] for i in range(30)]
+    test = [*([o, 1, s] for s, _, o in train[:20]), *train[:2]]
+    dataset = kg.Dataset.from_arrays(train=train, test=test, n_entities=31, n_relations=2)
+    result = noted(kg.evaluate(lambda s, p, o: s - o, dataset, progress=False), "row order: 500 train triples rank low")
+    first, second, *_ = content([result], ["one"], dataset)["cautions"]
+    assert re.match(r"90\.9% of the 22 triples .* without them\. 2 triples of test \(9\.1% of 22\) are also in", first)
+    assert second == "one: row order: 500 train triples rank low."
+
+
 def test_a_baseline_that_is_not_beaten_is_a_caution():
     """The page says it of the model by its name; of a beaten baseline it says nothing."""
     ring = [[i, 0, (i + 1) % 60] for i in range(60)]
@@ -737,6 +759,13 @@ def test_the_first_table_of_many_models_has_the_lead_of_the_best(made, metrics):
     comparison = kg.compare(results, names=names, metrics=metrics, n_resamples=99)
     report = report_of(results, names, made[1], comparison)
     *_, leads, _ = values(report).columns
+    (table,) = (part for part in relations(report).parts if isinstance(part, Table))
+    assert [column.heading for column in table.columns[1:3]] == list(report.names[:2])
+    assert len([column for column in table.columns if column.heading in names]) == 2
+    opened, key = str(table.opened[0]()), "mrr" if metrics == "mrr" else "mr"
+    for name in report.names[4:]:
+        value = results[names.index(name)].by("relation", metrics=key)[key].loc[report.relations[0]]
+        assert f"<bdi>{name}</bdi> {written(value, display_of(key).decimals)}</li>" in opened
     assert leads.heading == f"lead of {report.names[0]}"
     rows = {row["second"]: row for row in comparison.differences.to_dict("records") if row["first"] == report.names[0]}
     assert leads.cells[0].text == ""
