@@ -5,33 +5,42 @@ import pytest
 from grids import size
 
 from kgeval.kernels.backends import _is_exact
+from kgeval.kernels.compiled import _features, is_compiled
 from kgeval.kernels.counts import Places
 from kgeval.kernels.geometry import GEOMETRIES, exact_scores
 from kgeval.kernels.numpy_kernels import NumpyCounter
 
 
 def over(counters):
-    """A decorator that runs a test with each (geometry, with_torch)."""
-    names = [f"{geometry}-torch" if with_torch else geometry for geometry, with_torch in counters]
-    return pytest.mark.parametrize(("geometry", "with_torch"), counters, ids=names)
+    """A decorator that runs a test with each (geometry, multiplier)."""
+    names = [f"{geometry}-{multiplier}" if multiplier else geometry for geometry, multiplier in counters]
+    return pytest.mark.parametrize(("geometry", "multiplier"), counters, ids=names)
 
 
 # GEOMETRIES also holds the derived geometries of models that other tests have made before.
 PLAIN_GEOMETRIES = [name for name, definition in GEOMETRIES.items() if not definition.is_derived]
-COUNTERS = [(geometry, with_torch) for geometry in PLAIN_GEOMETRIES for with_torch in (False, True)]
-DIFFERENT_COUNTERS = over([*((geometry, False) for geometry in PLAIN_GEOMETRIES), ("dot", True)])
+MULTIPLIERS = (None, "torch", "numba")  # of the integers in the first pass of dot
+COUNTERS = [(geometry, multiplier) for geometry in PLAIN_GEOMETRIES for multiplier in MULTIPLIERS]
+DIFFERENT_COUNTERS = over([*((geometry, None) for geometry in PLAIN_GEOMETRIES), ("dot", "torch"), ("dot", "numba")])
 
 
-def make_counter(geometry, candidates, block_size, with_torch):
-    """A counter; without torch, or where it cannot multiply bytes exactly, the test that wants it is skipped.
+def make_counter(geometry, candidates, block_size, multiplier):
+    """A counter; where what multiplies integers is lacking, or is not exact, the test that wants it is skipped.
 
-    Whether the product of bytes is fast on this processor does not matter to the counts.
+    Whether the product is fast on this processor does not matter to the counts.
     """
-    if with_torch:
+    if multiplier == "numba" and not can_multiply_shorts():
+        pytest.skip("products of 16-bit integers need kgeval[fast] and AVX2")
+    if multiplier == "torch":
         torch = pytest.importorskip("torch", reason="byte products need torch")
         if not hasattr(torch, "_int_mm") or not _is_exact(torch._int_mm):
             pytest.skip("torch does not multiply bytes exactly on this processor")
-    return NumpyCounter(geometry, candidates, block_size, with_torch)
+    return NumpyCounter(geometry, candidates, block_size, multiplier)
+
+
+def can_multiply_shorts():
+    """Whether numba is there and compiles for AVX2."""
+    return is_compiled() and "+avx2" in _features()
 
 
 def exact_matrix(geometry, queries, candidates):
@@ -65,12 +74,12 @@ def draw_places(rng, n_queries, n_candidates, n_positives):
     return Places(rows, rng.integers(0, n_candidates, n_positives), *np.nonzero(is_known))
 
 
-def wrong_blocks(geometry, with_torch, queries, candidates, places, block_sizes, change=None):
+def wrong_blocks(geometry, multiplier, queries, candidates, places, block_sizes, change=None):
     """The block sizes with which the counts of a counter, perhaps changed first, are not brute force's."""
     expected = brute_force(exact_matrix(geometry, queries, candidates), places)
     wrong = []
     for block_size in block_sizes:
-        counter = make_counter(geometry, candidates, block_size, with_torch)
+        counter = make_counter(geometry, candidates, block_size, multiplier)
         if change is not None:
             change(counter)
         if as_lists(counter.count(queries, places)) != expected:
@@ -227,7 +236,7 @@ def drawn(draw, dtype, seed, n, d):
     return candidates, queries.astype(np.float64), rng
 
 
-def wrong_cases(geometry, with_torch, draw, dtype, dimensions=(2, 50, 8), change=None):
+def wrong_cases(geometry, multiplier, draw, dtype, dimensions=(2, 50, 8), change=None):
     """The (d, block size) with which counts are not brute force's; 72 candidates, 24 positives.
 
     The light suite takes the first two dimensions.
@@ -236,7 +245,7 @@ def wrong_cases(geometry, with_torch, draw, dtype, dimensions=(2, 50, 8), change
     for d in dimensions[: size(2, 3)]:
         candidates, queries, rng = drawn(draw, dtype, 0, 72, d)
         places = draw_places(rng, 5, 72, 24)
-        found = wrong_blocks(geometry, with_torch, queries, candidates, places, (9, 64, 1 << 30), change)
+        found = wrong_blocks(geometry, multiplier, queries, candidates, places, (9, 64, 1 << 30), change)
         wrong += [(d, block_size) for block_size in found]
     return wrong
 

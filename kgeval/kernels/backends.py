@@ -1,7 +1,7 @@
 """`make_counter` chooses the counter for a matrix of candidate vectors: a `NumpyCounter` or a `TorchCounter`.
 
-A `NumpyCounter` may use torch's products of 8-bit integers (see `multiplies_bytes`). The ranker calls
-`check_counter_memory` and then `make_counter`, once for each matrix of candidate vectors.
+A `NumpyCounter` may use products of 8-bit integers by torch (see `multiplies_bytes`), or of 16-bit integers by numba.
+The ranker calls `check_counter_memory` and then `make_counter`, once for each matrix of candidate vectors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from kgeval.errors import ProtocolError
 from kgeval.kernels.arrays import Array, is_on_device, is_tensor, load_torch
-from kgeval.kernels.compiled import is_compiled
+from kgeval.kernels.compiled import has_short_product, is_compiled
 from kgeval.kernels.counts import Counts, Places
 from kgeval.kernels.geometry import GEOMETRIES
 from kgeval.kernels.mapped_tables import is_kept
@@ -33,10 +33,12 @@ from kgeval.kernels.numpy_kernels import (
     NumpyCounter,
     even_width,
 )
+from kgeval.kernels.panels import PANEL
 from kgeval.kernels.torch_kernels import TorchCounter
 from kgeval.kernels.torch_screens import make_screen
 
 _TORCH_COLUMNS = 4096  # the least width of the tile of a `TorchCounter`, if its number of pairs is given
+_MIN_SHORTS = 1000  # with fewer candidates, a compiled product of 16-bit integers gains nothing
 _MIN_COLUMNS = 64  # the default tile has at least this many candidates
 # The size of the copies is extrapolated from a sample of the candidates. Limits of the sample: rows, and numbers.
 _SAMPLE_ROWS, _SAMPLE_NUMBERS = 1024, 1 << 22
@@ -111,7 +113,7 @@ class PassPlan:
         The numbers of queries and of candidates that are scored together.
     threads : int
         How many batches are counted at the same time.
-    with_bytes : bool
+    multiplier : str, optional
         See `NumpyCounter`.
     """
 
@@ -119,7 +121,7 @@ class PassPlan:
     batch_size: int
     block_size: int
     threads: int
-    with_bytes: bool = False
+    multiplier: str | None = None
 
     def batch_bytes(self, dimension: int) -> int:
         """Return the bytes that the batches of all threads need, without the copies of the candidates."""
@@ -131,8 +133,8 @@ class PassPlan:
     def cell_bytes(self) -> int:
         """The bytes that one cell of a tile needs."""
         if is_compiled():
-            return COMPILED_BYTE_CELL_BYTES if self.with_bytes else COMPILED_CELL_BYTES
-        return BYTE_CELL_BYTES if self.with_bytes else CELL_BYTES
+            return COMPILED_BYTE_CELL_BYTES if self.multiplier else COMPILED_CELL_BYTES
+        return BYTE_CELL_BYTES if self.multiplier else CELL_BYTES
 
 
 def make_counter(
@@ -179,7 +181,7 @@ def make_counter(
         counter = TorchCounter(geometry, candidates, block_size, device=plan.device)
         counter.batch_size = plan.batch_size
         return counter
-    return NumpyCounter(geometry, candidates, plan.block_size, plan.with_bytes, plan.batch_size)
+    return NumpyCounter(geometry, candidates, plan.block_size, plan.multiplier, plan.batch_size)
 
 
 def tile_shape(geometry: str, candidates: Array, device: Any, n_pairs: int) -> tuple[int, int]:
@@ -290,10 +292,10 @@ def _plan(
     (rows, columns), n = _default_tile(geometry, candidates, device), max(1, len(candidates))
     if _is_screened(geometry, candidates, device):
         return PassPlan(device or str(candidates.device), batch_size or rows, block_size or n, threads)
-    with_bytes = _has_byte_pass(geometry, candidates, device)
+    multiplier = _multiplier(geometry, candidates, device)
     columns = block_size or columns
-    width = min(columns, -(-even_width(n, columns) // 8) * 8)  # rounded up to a multiple of eight, as in `NumpyCounter`
-    plan = PassPlan(None, batch_size or rows, width, threads, with_bytes)
+    width = min(columns, -(-even_width(n, columns) // PANEL) * PANEL)  # rounded up as in `NumpyCounter`
+    plan = PassPlan(None, batch_size or rows, width, threads, multiplier)
     free = free_bytes() if block_size is None else None
     if free is not None:
         fitting = free // (MEMORY_SHARE * threads * plan.batch_size * plan.cell_bytes) // 8 * 8
@@ -310,10 +312,14 @@ def _is_screened(geometry: str, candidates: Array, device: str | None) -> bool:
     return _place(candidates, device) not in ("numpy", "cpu") and GEOMETRIES[geometry].screen is not None
 
 
-def _has_byte_pass(geometry: str, candidates: Array, device: str | None) -> bool:
-    """Return whether torch multiplies 8-bit integers in the first pass of a `NumpyCounter`."""
-    is_defined = GEOMETRIES[geometry].byte_tile is not None
-    return _place(candidates, device) == "cpu" and is_defined and multiplies_bytes()
+def _multiplier(geometry: str, candidates: Array, device: str | None) -> str | None:
+    """Return what multiplies 8-bit integers in the first pass of a `NumpyCounter`; None if there is no such pass."""
+    place, (n, d) = _place(candidates, device), candidates.shape
+    if GEOMETRIES[geometry].byte_tile is None or place not in ("numpy", "cpu"):
+        return None
+    if place == "cpu" and multiplies_bytes():
+        return "torch"
+    return "numba" if n >= _MIN_SHORTS and is_kept(n * d) and has_short_product() else None
 
 
 def _default_tile(geometry: str, candidates: Array, device: str | None) -> tuple[int, int]:
@@ -321,7 +327,7 @@ def _default_tile(geometry: str, candidates: Array, device: str | None) -> tuple
     if _is_screened(geometry, candidates, device):
         return TorchCounter.batch_size, _TORCH_COLUMNS
     definition = GEOMETRIES[geometry]
-    byte_tile = definition.byte_tile if _has_byte_pass(geometry, candidates, device) else None
+    byte_tile = definition.byte_tile if _multiplier(geometry, candidates, device) else None
     return byte_tile or definition.tile
 
 
@@ -335,7 +341,7 @@ def _copied_bytes(geometry: str, sample: Array, candidates: Array, plan: PassPla
     """Estimate the bytes of the copies of `candidates` that a counter prepares, from the copies of `sample`."""
     factor = len(candidates) / max(1, len(sample))
     if plan.device is None:
-        counter = NumpyCounter(geometry, sample, plan.block_size, plan.with_bytes)
+        counter = NumpyCounter(geometry, sample, plan.block_size, plan.multiplier)
         # the host needs a copy of a table on a GPU, and of a tensor of 16-bit numbers
         held = sum(_held_bytes([counter.candidates], None if is_on_device(candidates) else sample))
         sizes = _held_bytes([counter.order, counter.column_of, *counter.passes], counter.candidates)

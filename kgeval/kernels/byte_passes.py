@@ -1,24 +1,26 @@
-"""The screening pass that uses 8-bit integers, for ``dot``, and the proof of its error bound.
+"""The screening passes that use 8-bit or 16-bit integers, for ``dot``, and the proof of their error bound.
 
 A screening pass computes approximate scores of candidates, called screening scores. A candidate is open if its
 screening score differs from the positive's score by at most the error bound. Undecided candidates are scored again,
-more precisely. `ByteDotPass` rounds vectors to 8-bit integers. Sums of integers are exact, so the only error of a
-screening score comes from rounding the two vectors. `passes.make_passes` builds the pass, and `NumpyCounter` uses it.
+more precisely. `ByteDotPass` rounds vectors to 8-bit integers, which torch multiplies, and `ShortDotPass` to 16-bit
+integers, which a loop compiled by numba multiplies. Sums of integers are exact, so the only error of a screening score
+comes from rounding the two vectors. `passes.make_passes` builds a pass, and `NumpyCounter` uses it.
 
 Notation: q is a query, e a candidate, both real vectors; q' and e' are the rounded vectors; d is the dimension;
 v = 2**-53 is the unit roundoff of float64; x.y is the dot product of two vectors; |x| is the Euclidean norm; p
 is the exact score of the positive, a given float64 number. The exact score of a candidate is computed in float64. A
 bound has to cover the difference between the exact score and the screening score of a candidate.
 
-1. Rounding: q' = sq * a and e' = se * b, where a and b hold integers in -127..127, sq is the step of the query, and se
-   is the step of all candidates of the tile. The screening score is the integer a.b, and q'.e' = sq * se * a.b. The
-   integer is exact in 32 bits, since d * 127^2 < 2^31 for every d up to 100 000, the largest dimension allowed.
+1. Rounding: q' = sq * a and e' = se * b, where a and b hold integers in -L..L, sq is the step of the query, and se is
+   the step of all candidates of the tile. The screening score is the integer a.b, and q'.e' = sq * se * a.b. The
+   integer is exact in 32 bits, since d * L^2 < 2^31: L is 127 for 8 bits, where this holds for every d up to 100 000,
+   the largest dimension allowed; for 16 bits, L is the largest integer of which it holds, at most 2^15 - 1.
 2. Error of rounding: q.e - q'.e' = (q - q').e + q'.(e - e'). By the Cauchy-Schwarz inequality
    |q.e - q'.e'| <= |q - q'| * |e| + |q'| * |e - e'|, and |q'| <= |q| + |q - q'|.
    The norms |q - q'| and |e - e'| are measured after rounding, not estimated for the worst case. For |e| and |e - e'|,
    the bound uses the largest value of the tile. Candidates are divided by se in float32, with a relative error below
    2.01 * u (u = 2**-24), and then rounded to integers. So a component of e / se differs from the number that is rounded
-   by at most 127 * 2.01 * u < 1.6e-5, and |e - e'| is at most the measured norm plus 1.6e-5 * sqrt(d) * se.
+   by at most L * 2.01 * u < 1.26e-7 * L, and |e - e'| is at most the measured norm plus 1.26e-7 * L * sqrt(d) * se.
 3. Error of float64: the exact score is within (d + 1) * v * |q| * |e| of q.e. Computing the norms and the bound adds
    less than 4 * (d + 4) * v * (|q| + |q - q'|) * (|e| + |e - e'|).
 4. The interval: a candidate is open if sq * se * a.b differs from p by at most the sum of three numbers: the bound
@@ -38,18 +40,20 @@ candidates cannot exceed.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from kgeval.base.checks import Ids, Reals
+from kgeval.kernels.compiled import load_short_product
 from kgeval.kernels.float_passes import DotPass
 from kgeval.kernels.geometry import MAX_MAGNITUDE, TileBuffer, V, is_in_range
 from kgeval.kernels.mapped_tables import is_kept
+from kgeval.kernels.panels import PANEL, PART, packed
 
-Bytes = npt.NDArray[np.int8]
 Integers = npt.NDArray[np.integer[Any]]
 
 
@@ -59,7 +63,7 @@ class PreparedBytes:
 
     Parameters
     ----------
-    vectors : int8 array, shape (queries, d)
+    vectors : int8 or int16 array, shape (queries, d)
         The rounded queries (the integers a in the proof, see the module docstring).
     step : float64 array, shape (queries,)
         The rounding step of each query.
@@ -72,7 +76,7 @@ class PreparedBytes:
         The buffer for the tiles.
     """
 
-    vectors: Bytes
+    vectors: Integers
     step: Reals
     sizes: Reals
     errors: Reals
@@ -94,7 +98,7 @@ class ByteDotPass:
 
     Attributes
     ----------
-    vectors : int8 array, shape (candidates, d), or None
+    vectors : int8 array, shape (candidates, d), or panels of int16 (`packed`), or None
         The rounded candidates (the integers b in the proof, see the module docstring). None if they are too large to be
         kept; the candidates of a tile are then rounded each time the tile is screened.
     bounds : dict of int to tuple of float
@@ -105,26 +109,42 @@ class ByteDotPass:
 
     single: DotPass
     block_size: int
-    vectors: Bytes | None = field(init=False)
+    vectors: Integers | None = field(init=False)
     bounds: dict[int, tuple[float, float, float]] = field(init=False)
+    dtype: ClassVar[type] = np.int8  # of rounded vectors
 
     def __post_init__(self) -> None:
         n, d = self.single.candidates.shape
         self.bounds, self.vectors = {}, None
         if is_kept(n * d):
-            self.vectors = np.empty((n, d), dtype=np.int8)
-            for start in range(0, n, self.block_size):
+            for start in reversed(range(0, n, self.block_size)):  # the last tile says how many rows there are
                 block = slice(start, min(start + self.block_size, n))
-                self.vectors[block] = self._rounded(block)
+                rows, stored = self._rows_of(block), self._stored(self._rounded(block))
+                if self.vectors is None:
+                    self.vectors = np.empty((rows.stop, *stored.shape[1:]), dtype=stored.dtype)
+                self.vectors[rows] = stored
 
-    def _rounded(self, block: slice) -> Bytes:
+    @property
+    def largest(self) -> float:
+        """The largest rounded number."""
+        return 127.0
+
+    def _rows_of(self, block: slice) -> slice:
+        """Return the rows of `vectors` that hold a tile."""
+        return block
+
+    def _stored(self, rounded: Integers) -> Integers:
+        """Return rounded candidates as `_multiply` takes them."""
+        return rounded
+
+    def _rounded(self, block: slice) -> Integers:
         """Return the rounded candidates of a tile, and store the bounds of the tile in `bounds`."""
         candidates, unit = self.single.candidates[block], self.single.unit
         if block.start in self.bounds:
             step = self.bounds[block.start][0]
         else:
             largest = float(np.abs(candidates).max()) / unit
-            step = (largest if is_in_range(largest) else 1.0) / 127.0
+            step = (largest if is_in_range(largest) else 1.0) / self.largest
         is_usual = candidates.dtype == np.float32 and 2.0**-60 <= unit * step <= 2.0**60
         scaled = np.empty(candidates.shape, dtype=np.float32)
         dtype = np.float32 if is_usual else np.float64
@@ -134,32 +154,39 @@ class ByteDotPass:
             scaled -= rounded  # now (e - e') / step
             d = self.single.candidates.shape[1]
             norm = float(self.single.norms[block].max())
-            error = step * (1.01 * float(np.sqrt(np.einsum("ij,ij->i", scaled, scaled).max())) + 1.6e-5 * np.sqrt(d))
+            error = step * (
+                1.01 * float(np.sqrt(np.einsum("ij,ij->i", scaled, scaled).max())) + 1.26e-7 * self.largest * np.sqrt(d)
+            )
             if not is_in_range(largest):
                 norm = error = float(np.sqrt(d)) / MAX_MAGNITUDE
             self.bounds[block.start] = step, norm, error
-        return rounded.astype(np.int8)
+        return rounded.astype(self.dtype)
 
     def prepare(self, queries: Reals) -> PreparedBytes:
         """Round queries, float64, shape (queries, d), to multiples of a step; each query has its own step."""
         largest = np.abs(queries).max(axis=1)
         is_usable = is_in_range(largest) & is_in_range(self.single.unit)
-        step = np.where(is_usable, largest, 127.0) / 127.0
+        step = np.where(is_usable, largest, self.largest) / self.largest
         q = queries if is_usable.all() else np.where(is_usable[:, None], queries, 0.0)
         rounded = q / step[:, None]
-        vectors = np.rint(rounded, out=rounded).astype(np.int8)
+        vectors: Integers = np.rint(rounded, out=rounded).astype(self.dtype)
         sizes = np.sqrt(np.einsum("ij,ij->i", q, q))
         rounded *= step[:, None]  # now q'
         rests = np.subtract(q, rounded, out=rounded)
         return PreparedBytes(vectors, step, sizes, np.sqrt(np.einsum("ij,ij->i", rests, rests)), is_usable)
 
     def tile(self, prepared: PreparedBytes, rows: Ids | None, block: slice) -> Integers:
-        """Return the integer dot product of each query of `rows` (None: all queries) with each candidate of `block`."""
+        """Return the integer product of each query of `rows` (None: all queries) with each candidate of `block`."""
+        q = prepared.vectors if rows is None else prepared.vectors[rows]
+        if self.vectors is None:
+            return self._multiply(q, self._stored(self._rounded(block)), prepared.buffer)
+        return self._multiply(q, self.vectors[self._rows_of(block)], prepared.buffer)
+
+    def _multiply(self, q: Integers, e: Integers, buffer: TileBuffer) -> Integers:
+        """Return the products of rounded queries with stored candidates."""
         import torch
 
-        q = prepared.vectors if rows is None else prepared.vectors[rows]
-        e = self._rounded(block) if self.vectors is None else self.vectors[block]
-        product = prepared.buffer(len(q), len(e))
+        product = buffer(len(q), len(e))
         torch._int_mm(torch.from_numpy(q), torch.from_numpy(e).T, out=torch.from_numpy(product))
         return product
 
@@ -185,3 +212,41 @@ class ByteDotPass:
         low = np.ceil(np.maximum((thresholds - radius) / scale, -limit))
         high = np.floor(np.minimum((thresholds + radius) / scale, limit))
         return np.minimum(low, limit).astype(np.int32), np.maximum(high, -limit).astype(np.int32)
+
+
+@dataclass
+class ShortDotPass(ByteDotPass):
+    """Dot products of 16-bit vectors by `kgeval.kernels.numba_shorts.short_tile`, with the parameters of `ByteDotPass`.
+
+    The rounded numbers are so small that no sum reaches 2^31: of 256 dimensions, they have 12 bits and a sign.
+    """
+
+    dtype: ClassVar[type] = np.int16
+
+    @property
+    def largest(self) -> float:
+        """The largest rounded number."""
+        return float(min(2**15 - 1, math.isqrt((2**31 - 1) // self.single.candidates.shape[1])))
+
+    def _rows_of(self, block: slice) -> slice:
+        first = block.start // self.block_size * -(-self.block_size // PANEL)
+        return slice(first, first - (block.start - block.stop) // PANEL)
+
+    def _stored(self, rounded: Integers) -> Integers:
+        return packed(rounded.astype(np.int16, copy=False))
+
+    def prepare(self, queries: Reals) -> PreparedBytes:
+        """Round queries as `ByteDotPass` does, and add zeros up to a multiple of four numbers."""
+        prepared = super().prepare(queries)
+        prepared.vectors = np.pad(prepared.vectors, ((0, 0), (0, -queries.shape[1] % PART)))
+        return prepared
+
+    def tile(self, prepared: PreparedBytes, rows: Ids | None, block: slice) -> Integers:
+        """Return the products as `ByteDotPass` does, without those of the zeros that fill the last panel."""
+        product, width = super().tile(prepared, rows, block), block.stop - block.start
+        return product if product.shape[1] == width else np.ascontiguousarray(product[:, :width])
+
+    def _multiply(self, q: Integers, e: Integers, buffer: TileBuffer) -> Integers:
+        product = buffer(len(q), PANEL * len(e))
+        load_short_product()(q, e, product)
+        return product

@@ -1,4 +1,5 @@
-"""`load_compiled` returns the module with the loops that numba compiles, if numba can be used.
+"""`load_compiled` returns the module with the loops that numba compiles, if numba can be used; `load_short_product` one
+more loop.
 
 With numba (extra ``fast``), one compiled loop compares all scores of a tile (some queries x some candidates) while the
 tile is in the processor's cache; without numba, numpy reads the tile several times. The counts are the same. The
@@ -11,7 +12,9 @@ import functools
 import importlib.util
 import os
 import warnings
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 from kgeval.errors import KgevalWarning
 
@@ -51,3 +54,27 @@ def _load() -> ModuleType | None:
         )
         return None
     return numba_kernels
+
+
+def has_short_product() -> bool:
+    """Return whether a compiled product of 16-bit integers is faster than numpy's float32 products on this processor.
+
+    It is where numba compiles for AVX2, but not for AVX-512, with which float32 products are about as fast.
+    """
+    features = _features() if is_compiled() else frozenset()
+    return "+avx2" in features and "+avx512f" not in features
+
+
+def load_short_product() -> Callable[..., Any]:
+    """Return `kgeval.kernels.numba_shorts.short_tile`; numba must be installed, and the processor have AVX2."""
+    from kgeval.kernels.numba_shorts import short_tile
+
+    return short_tile
+
+
+@functools.cache
+def _features() -> frozenset[str]:
+    """Return the features of the processor that numba compiles for, such as "+avx2"."""
+    from numba.core.registry import cpu_target
+
+    return frozenset(cpu_target.target_context.codegen().magic_tuple()[2].split(","))

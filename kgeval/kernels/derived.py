@@ -87,7 +87,7 @@ def clamped_dot(low: float, high: float) -> str:
     name = f"dot clamped to [{low!r}, {high!r}]"
     if name not in GEOMETRIES:
 
-        def passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
+        def passes(geometry: str, candidates: Vectors, block_size: int, multiplier: str | None = None) -> Passes:
             return _derived("dot", candidates, block_size, lambda scores: scores, low, high)
 
         dot = GEOMETRIES["dot"]
@@ -113,7 +113,7 @@ def squared_l2() -> str:
     """
     if SQUARED_L2 not in GEOMETRIES:
 
-        def passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
+        def passes(geometry: str, candidates: Vectors, block_size: int, multiplier: str | None = None) -> Passes:
             # The square root is monotone, also after rounding: if sqrt(a) > sqrt(b), then a > b. So if the passes of l2
             # decide that a candidate is better or worse, the same is true for squared distances.
             return _derived("l2", candidates, block_size, lambda scores: -np.sqrt(-scores))

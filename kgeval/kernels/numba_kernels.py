@@ -38,7 +38,7 @@ DOT, L1, L2, MODULUS = range(4)
 KINDS = {"dot": DOT, "l1": L1, "l2": L2, "modulus": MODULUS}
 
 
-def _compiled(function: Function, **options: Any) -> Function:
+def compiled(function: Function, **options: Any) -> Function:
     """Compile a function at its first call; the machine code is kept on disk if numba finds a folder for it."""
     options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     try:
@@ -49,7 +49,7 @@ def _compiled(function: Function, **options: Any) -> Function:
 
 def _screening(function: Function) -> Function:
     """Compile a function whose sums may be added in any order."""
-    return _compiled(function, fastmath=_ANY_ORDER)
+    return compiled(function, fastmath=_ANY_ORDER)
 
 
 def _inlined(function: Function) -> Function:
@@ -211,7 +211,7 @@ def row_sums(vectors: Scores, are_squared: bool, sums: Reals) -> None:
         sums[i] = total
 
 
-@_compiled
+@compiled
 def row_maxima(bits: Any, mask: Any, maxima: Any) -> None:
     """Fill `maxima` with the largest integer of each row, after `mask` is applied."""
     for i in range(len(bits)):
@@ -221,7 +221,7 @@ def row_maxima(bits: Any, mask: Any, maxima: Any) -> None:
         maxima[i] = largest
 
 
-@_compiled
+@compiled
 def exact_pairs(
     kind: int, queries: Reals, candidates: Scores, rows: Ids, columns: Ids, terms: Reals, scores: Reals
 ) -> None:
@@ -260,7 +260,7 @@ def exact_pairs(
         scores[i] = total if kind == DOT else (-np.sqrt(total) if kind == L2 else -total)
 
 
-@_compiled
+@compiled
 def count_row_scores(scores: Scores, rows: Ids, thresholds: Scores, known_starts: Ids, known: Ids, counts: Ids) -> None:
     """Count, for each positive, the candidates of its row with a higher and with an equal score, and the known answers.
 

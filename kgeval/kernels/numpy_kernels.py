@@ -19,6 +19,7 @@ from kgeval.kernels.compiled import is_compiled
 from kgeval.kernels.counts import Counts, Places
 from kgeval.kernels.float_passes import DotPass
 from kgeval.kernels.geometry import exact_pair_scores, exact_scores, pair_parts
+from kgeval.kernels.panels import PANEL
 from kgeval.kernels.passes import Pass, make_passes
 from kgeval.kernels.tiles import NO_RECHECK, Recheck, decide, short_buffers
 
@@ -52,22 +53,22 @@ class NumpyCounter:
         Finite; must not change while the counter is used. A tensor is copied to the host.
     block_size : int
         The largest number of candidates in a tile; all tiles are about equally wide.
-    with_bytes : bool
-        Whether the first pass of ``dot`` is torch's product of 8-bit integers.
+    multiplier : str, optional
+        What multiplies integers in the first pass of ``dot``: ``"torch"``, ``"numba"``, or nothing.
     batch_size : int
         The recommended number of queries for one call of `count`: their tile fits the processor's cache.
     """
 
     def __init__(
-        self, geometry: str, candidates: Array, block_size: int, with_bytes: bool = False, batch_size: int = BATCH
+        self, geometry: str, candidates: Array, block_size: int, multiplier: str | None = None, batch_size: int = BATCH
     ) -> None:
         self.geometry, self.batch_size = geometry, batch_size
         self.candidates = candidates = on_host(candidates)
         self.block_size = even_width(len(candidates), block_size)
         if self.block_size > 255:
-            # wide tiles get a multiple of eight columns: without numba, `count_true` reads eight cells as one word
-            self.block_size = min(-(-self.block_size // 8) * 8, max(block_size, 8))
-        self.order, self.passes, self.of_pairs = make_passes(geometry, candidates, self.block_size, with_bytes)
+            # wide tiles get whole panels of bytes; without numba, `count_true` reads eight cells as one word
+            self.block_size = min(-(-self.block_size // PANEL) * PANEL, max(block_size, PANEL))
+        self.order, self.passes, self.of_pairs = make_passes(geometry, candidates, self.block_size, multiplier)
         self._pairs_at = next(i for i, screen in enumerate(self.passes) if screen is self.of_pairs)
         # candidate vectors, for the second screening of open pairs in the compiled loop; None: no such screening
         self._rechecked: Any = None

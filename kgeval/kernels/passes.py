@@ -15,7 +15,7 @@ import numpy as np
 
 from kgeval.base.checks import Ids, Reals, Scores
 from kgeval.kernels.arrays import largest_in_rows
-from kgeval.kernels.byte_passes import ByteDotPass
+from kgeval.kernels.byte_passes import ByteDotPass, ShortDotPass
 from kgeval.kernels.float_passes import DistancePass, DotPass, DoubleDotPass
 from kgeval.kernels.geometry import GEOMETRIES, Vectors, exact_pair_scores, exact_scores, pair_parts
 from kgeval.kernels.mapped_tables import is_kept
@@ -83,7 +83,7 @@ class PairPass(Pass, typing.Protocol):
 Passes = tuple[Ids, list[Pass], PairPass]
 
 
-def make_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
+def make_passes(geometry: str, candidates: Vectors, block_size: int, multiplier: str | None = None) -> Passes:
     """Return the passes of a geometry, and the order of the candidates in their tiles.
 
     Parameters
@@ -92,8 +92,8 @@ def make_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes:
     candidates : float array, shape (candidates, d)
     block_size : int
         The number of candidates in a tile.
-    with_bytes : bool
-        Whether the first pass of ``dot`` is torch's product of 8-bit integers.
+    multiplier : str, optional
+        What multiplies 8-bit integers in the first pass of ``dot``: ``"torch"``, ``"numba"``, or nothing.
 
     Returns
     -------
@@ -105,11 +105,11 @@ def make_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes:
         The pass in `passes` that scores single pairs.
     """
     make = GEOMETRIES[geometry].passes or exact_passes
-    order, passes, of_pairs = make(geometry, candidates, block_size, with_bytes)
+    order, passes, of_pairs = make(geometry, candidates, block_size, multiplier)
     return order, passes, of_pairs
 
 
-def product_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
+def product_passes(geometry: str, candidates: Vectors, block_size: int, multiplier: str | None = None) -> Passes:
     """Return the passes of ``dot`` and ``l2``: float32 products, then float64 products.
 
     This function and the functions below have the same parameters and results as `make_passes`.
@@ -119,7 +119,7 @@ def product_passes(geometry: str, candidates: Vectors, block_size: int, with_byt
     geometry : str
     candidates : float array, shape (candidates, d)
     block_size : int
-    with_bytes : bool
+    multiplier : str, optional
         Not used.
 
     Returns
@@ -131,8 +131,8 @@ def product_passes(geometry: str, candidates: Vectors, block_size: int, with_byt
     return np.arange(len(candidates)), [products, DoubleDotPass(products)], products
 
 
-def dot_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
-    """Return the passes of ``dot``: 8-bit products (only if `with_bytes`), then the passes of `product_passes`.
+def dot_passes(geometry: str, candidates: Vectors, block_size: int, multiplier: str | None = None) -> Passes:
+    """Return the passes of ``dot``: 8-bit products (only with a `multiplier`), then the passes of `product_passes`.
 
     For 8-bit products, candidates are sorted by their largest absolute component, so that the candidates of a tile,
     which share a rounding step, have similar sizes. A table too large to be copied stays in its order.
@@ -142,24 +142,25 @@ def dot_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: 
     geometry : str
     candidates : float array, shape (candidates, d)
     block_size : int
-    with_bytes : bool
+    multiplier : str, optional
 
     Returns
     -------
     order, passes, of_pairs
         The order of the candidates, the list of passes, and the pass that scores single pairs; see `make_passes`.
     """
-    if not with_bytes or candidates.shape[1] < MIN_BYTES:
+    if not multiplier or candidates.shape[1] < MIN_BYTES:
         return product_passes(geometry, candidates, block_size)
     order = np.arange(len(candidates))
     if is_kept(candidates.nbytes):
         order = np.argsort(largest_in_rows(candidates), kind="stable")
         candidates = candidates[order]
     products = DotPass(geometry, candidates)
-    return order, [ByteDotPass(products, block_size), products, DoubleDotPass(products)], products
+    of_bytes = ShortDotPass if multiplier == "numba" else ByteDotPass
+    return order, [of_bytes(products, block_size), products, DoubleDotPass(products)], products
 
 
-def distance_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
+def distance_passes(geometry: str, candidates: Vectors, block_size: int, multiplier: str | None = None) -> Passes:
     """Return the only pass of ``l1`` and ``modulus``: float32 distances.
 
     Parameters
@@ -167,7 +168,7 @@ def distance_passes(geometry: str, candidates: Vectors, block_size: int, with_by
     geometry : str
     candidates : float array, shape (candidates, d)
     block_size : int
-    with_bytes : bool
+    multiplier : str, optional
         Not used.
 
     Returns
@@ -179,7 +180,7 @@ def distance_passes(geometry: str, candidates: Vectors, block_size: int, with_by
     return np.arange(len(candidates)), [distances], distances
 
 
-def exact_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes: bool = False) -> Passes:
+def exact_passes(geometry: str, candidates: Vectors, block_size: int, multiplier: str | None = None) -> Passes:
     """Return the only pass of a geometry without a `passes` function: `ExactPass`, which scores every pair exactly.
 
     Parameters
@@ -187,7 +188,7 @@ def exact_passes(geometry: str, candidates: Vectors, block_size: int, with_bytes
     geometry : str
     candidates : float array, shape (candidates, d)
     block_size : int
-    with_bytes : bool
+    multiplier : str, optional
         Not used.
 
     Returns

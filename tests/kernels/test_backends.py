@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from grids import light
-from kernel_cases import COUNTERS, as_lists, brute_force, draw_places, exact_matrix, over
+from kernel_cases import COUNTERS, as_lists, brute_force, can_multiply_shorts, draw_places, exact_matrix, over
 from tiles import evaluate_in_tiles
 
 import kgeval as kg
 from kgeval.errors import DataError, MissingExtra, ProtocolError, ScoreError
+from kgeval.kernels import backends
 from kgeval.kernels.arrays import largest_in_rows, on_host
 from kgeval.kernels.backends import check_device, make_counter, multiplies_bytes
 from kgeval.scorers.models.distances import RotatE, TransE
@@ -81,15 +82,15 @@ def test_the_threads_of_torch_are_given_back(torch, before, monkeypatch):
         torch.set_num_threads(usual)
 
 
-@over([(geometry, False) for geometry, with_torch in COUNTERS if not with_torch] + [("dot", True)])
-def test_make_counter(geometry, with_torch, request):
+@over([(geometry, None) for geometry, multiplier in COUNTERS if not multiplier] + [("dot", "torch")])
+def test_make_counter(geometry, multiplier, request):
     """For arrays and for tensors of the host it counts what brute force counts, in batches that fit the kernels."""
     rng = np.random.default_rng(0)
     candidates, queries = rng.normal(size=(40, 6)), rng.normal(size=(5, 6))
     places = draw_places(rng, 5, 40, 20)
     expected = brute_force(exact_matrix(geometry, queries, candidates), places)
     counters = [make_counter(geometry, candidates, device, 9) for device in (None, "numpy")]
-    if with_torch:
+    if multiplier:
         torch = request.getfixturevalue("torch")
         queries_there = torch.from_numpy(queries)
         counters += [make_counter(geometry, torch.from_numpy(candidates), device, 9) for device in (None, "cpu")]
@@ -97,6 +98,24 @@ def test_make_counter(geometry, with_torch, request):
     for counter in counters:
         assert counter.batch_size >= 64
         assert as_lists(counter.count(queries, places)) == expected
+
+
+@pytest.mark.parametrize("has_product", [True, False])
+def test_integers_of_16_bits_where_they_pay(has_product, monkeypatch):
+    """Of 1,000 candidates and more the first pass multiplies integers, where the processor is fast at it; else floats.
+
+    The counts are those of brute force either way.
+    """
+    if has_product and not can_multiply_shorts():
+        pytest.skip("products of 16-bit integers need kgeval[fast] and AVX2")
+    monkeypatch.setattr(backends, "has_short_product", lambda: has_product)
+    rng = np.random.default_rng(3)
+    candidates, queries, places = rng.normal(size=(1001, 10)), rng.normal(size=(5, 10)), draw_places(rng, 5, 1001, 20)
+    for table, pays in ((candidates, has_product), (candidates[:999], False)):
+        counter = make_counter("dot", table, "numpy")
+        assert (type(counter.passes[0]).__name__ == "ShortDotPass") == pays
+    counts = make_counter("dot", candidates, "numpy").count(queries, places)
+    assert as_lists(counts) == brute_force(exact_matrix("dot", queries, candidates), places)
 
 
 def test_devices_that_are_there(torch, monkeypatch):

@@ -111,9 +111,9 @@ def test_squares_that_underflow_bound_the_rounding(loops, scale):
     query = np.full((1, 32), -0.49)
     query[0, 0] = 127.0
     places = Places(np.array([0]), np.array([1]), np.zeros(0, dtype=int), np.zeros(0, dtype=int))
-    counts = NumpyCounter("dot", candidates, 8, with_bytes=True).count(query, places)
+    counts = NumpyCounter("dot", candidates, 8, multiplier="torch").count(query, places)
     assert (counts.better.tolist(), counts.equal.tolist()) == ([8], [1])
-    alone = NumpyCounter("dot", candidates[:8], 8, with_bytes=True).count(query, places)
+    alone = NumpyCounter("dot", candidates[:8], 8, multiplier="torch").count(query, places)
     assert (alone.better.tolist(), alone.equal.tolist()) == ([0], [1])
 
 

@@ -58,7 +58,7 @@ def fitting(storage, array):
 @pytest.mark.parametrize("storage", STORAGES)
 @DIFFERENT_COUNTERS
 @pytest.mark.light(18)
-def test_counts_of_every_storage(geometry, with_torch, storage, draw, streams, tmp_path):
+def test_counts_of_every_storage(geometry, multiplier, storage, draw, streams, tmp_path):
     """Equal to brute force over the numbers that the storage holds; the tables of the passes are not kept."""
     for d in (2, 8, 34)[-size(1, 3) :]:
         rng = np.random.default_rng([7, d])
@@ -68,7 +68,7 @@ def test_counts_of_every_storage(geometry, with_torch, storage, draw, streams, t
         places = draw_places(rng, 5, 50, 20)
         expected = brute_force(exact_matrix(geometry, queries, numbers), places)
         for block_size in (9, 64)[: size(1, 2)]:
-            counter = make_counter(geometry, table, block_size, with_torch)
+            counter = make_counter(geometry, table, block_size, multiplier)
             assert as_lists(counter.count(queries, places)) == expected, (d, block_size)
             for one in counter.passes:
                 for name, value in vars(one).items():

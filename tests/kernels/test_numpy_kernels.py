@@ -7,6 +7,7 @@ from kernel_cases import (
     COUNTERS,
     DIFFERENT_COUNTERS,
     INPUTS,
+    MULTIPLIERS,
     all_equal,
     as_lists,
     brute_force,
@@ -49,20 +50,20 @@ def small_case(seed, geometry):
 
 @pytest.mark.parametrize("seed", light(range(51), 2))
 @EVERY_COUNTER
-def test_counts_equal_brute_force(geometry, with_torch, seed):
+def test_counts_equal_brute_force(geometry, multiplier, seed):
     """408 small cases, each with blocks of 1, 3, 8, 9 and all candidates: integer for integer, score for score."""
     queries, candidates, places = small_case(seed, geometry)
     before = queries.tobytes(), candidates.tobytes()
-    assert wrong_blocks(geometry, with_torch, queries, candidates, places, (1, 3, 8, 9, 1 << 30)) == []
+    assert wrong_blocks(geometry, multiplier, queries, candidates, places, (1, 3, 8, 9, 1 << 30)) == []
     assert (queries.tobytes(), candidates.tobytes()) == before
 
 
 @pytest.mark.parametrize("dtype", light([np.float32, np.float64], 1))
 @pytest.mark.parametrize("draw", light(INPUTS, 2))
 @DIFFERENT_COUNTERS
-def test_misleading_inputs(geometry, with_torch, draw, dtype):
+def test_misleading_inputs(geometry, multiplier, draw, dtype):
     """Integer for integer what comparing every exact score gives, without a RuntimeWarning."""
-    assert wrong_cases(geometry, with_torch, draw, dtype) == []
+    assert wrong_cases(geometry, multiplier, draw, dtype) == []
 
 
 FAR = [(e, e) for e in (-300, -200, -160, -100, 100, 140)]
@@ -72,30 +73,30 @@ UNEQUAL = [(-100, 100), (-160, 160), (-250, 250), (100, -100), (200, -200), (98,
 
 @pytest.mark.parametrize("scales", light(FAR + UNDERFLOWING, 1), ids=str)
 @DIFFERENT_COUNTERS
-def test_far_scales(geometry, with_torch, scales):
+def test_far_scales(geometry, multiplier, scales):
     """Products near and below the smallest float64 (5e-324) tie, although each factor may be far above it."""
-    assert wrong_cases(geometry, with_torch, scaled(*scales), np.float64) == []
+    assert wrong_cases(geometry, multiplier, scaled(*scales), np.float64) == []
 
 
-WITH_AND_WITHOUT = pytest.mark.parametrize("with_torch", [False, True])
+WITH_AND_WITHOUT = pytest.mark.parametrize("multiplier", MULTIPLIERS)
 
 
 @pytest.mark.parametrize(("e", "q"), thinned(UNEQUAL, 3, unpack=True))
 @WITH_AND_WITHOUT
-def test_products_of_large_and_small(with_torch, e, q):
+def test_products_of_large_and_small(multiplier, e, q):
     """Dot products of ordinary size, although the square of a factor overflows or lies beyond what is screened."""
-    assert wrong_cases("dot", with_torch, scaled(e, q), np.float64) == []
+    assert wrong_cases("dot", multiplier, scaled(e, q), np.float64) == []
 
 
 @WITH_AND_WITHOUT
-def test_zeros_and_tiny_queries(with_torch):
+def test_zeros_and_tiny_queries(multiplier):
     """A block of zeros, whose scale is the smallest there is, beside queries of 1e-30: products tie, none overflows."""
     candidates = np.zeros((4, 8))
     candidates[2:, :2] = [[1.0, 2.0], [3.0, 4.0]]
     places = Places(np.zeros(4, dtype=int), np.arange(4), np.zeros(0, dtype=int), np.zeros(0, dtype=int))
     for first, second in ((1e-30, 1e-31), (-1e-90, 1e-99)):
         queries = np.array([[first, second] * 4])
-        assert wrong_blocks("dot", with_torch, queries, candidates, places, (1, 2, 4)) == []
+        assert wrong_blocks("dot", multiplier, queries, candidates, places, (1, 2, 4)) == []
 
 
 @pytest.mark.parametrize("geometry", ["l1", "l2", "modulus"])
@@ -110,12 +111,12 @@ def test_the_largest_float32(geometry):
 
 
 @DIFFERENT_COUNTERS
-def test_far_queries_of_equal_candidates(geometry, with_torch):
+def test_far_queries_of_equal_candidates(geometry, multiplier):
     """A single candidate, or copies of one, have no spread to choose a step by; the queries are 1e8 times larger."""
     for n in (1, 40):
         candidates, queries, rng = drawn(all_equal, np.float64, 0, n, 8)
         places = draw_places(rng, 5, n, 20)
-        assert wrong_blocks(geometry, with_torch, 1e8 * queries, candidates, places, (9, 64)) == []
+        assert wrong_blocks(geometry, multiplier, 1e8 * queries, candidates, places, (9, 64)) == []
 
 
 def test_norms_as_far_apart_as_float64_allows():
@@ -128,7 +129,7 @@ def test_norms_as_far_apart_as_float64_allows():
 
 
 @DIFFERENT_COUNTERS
-def test_thousands_of_candidates(geometry, with_torch):
+def test_thousands_of_candidates(geometry, multiplier):
     """4,000 float32 candidates in blocks of 512, a tenth of them one float32 step from another."""
     rng = np.random.default_rng(0)
     n, d = size(1200, 4000), 100 if geometry in ("dot", "l2") else 40
@@ -141,11 +142,11 @@ def test_thousands_of_candidates(geometry, with_torch):
     expected = brute_force(exact_matrix(geometry, queries, candidates), places)
     assert max(expected[1]) == 2
     for block_size in (512, 4096)[: size(1, 2)]:
-        assert as_lists(make_counter(geometry, candidates, block_size, with_torch).count(queries, places)) == expected
+        assert as_lists(make_counter(geometry, candidates, block_size, multiplier).count(queries, places)) == expected
 
 
 @EVERY_COUNTER
-def test_most_candidates_are_decided_without_exact_scores(geometry, with_torch, monkeypatch):
+def test_most_candidates_are_decided_without_exact_scores(geometry, multiplier, monkeypatch):
     """Of 2,000 random candidates and 40 positives fewer than 2% are scored in float64, the positives included."""
     rng = np.random.default_rng(0)
     asked = []
@@ -156,7 +157,7 @@ def test_most_candidates_are_decided_without_exact_scores(geometry, with_torch, 
 
     monkeypatch.setattr(numpy_kernels, "exact_pair_scores", counting)
     candidates, queries = rng.normal(size=(2000, 32)).astype(np.float32), rng.normal(size=(4, 32))
-    make_counter(geometry, candidates, 1000, with_torch).count(queries, draw_places(rng, 4, 2000, 40))
+    make_counter(geometry, candidates, 1000, multiplier).count(queries, draw_places(rng, 4, 2000, 40))
     assert 40 <= sum(asked) < 0.02 * 2000 * 40
 
 
@@ -172,10 +173,10 @@ class NoRoom:
 
 @pytest.mark.parametrize("size", [8192, 4096])
 @EVERY_COUNTER
-def test_the_buffers_of_numpy_are_left_as_they_were(geometry, with_torch, size):
+def test_the_buffers_of_numpy_are_left_as_they_were(geometry, multiplier, size):
     """A count may shorten them; whatever size they had comes back, also after an error within the count."""
     candidates, queries, rng = drawn(gaussian, np.float64, 0, 40, 8)
-    counter = make_counter(geometry, candidates, 9, with_torch)
+    counter = make_counter(geometry, candidates, 9, multiplier)
     places = draw_places(rng, 5, 40, 10)
     before = np.setbufsize(size)
     try:
@@ -190,14 +191,14 @@ def test_the_buffers_of_numpy_are_left_as_they_were(geometry, with_torch, size):
 
 
 @EVERY_COUNTER
-def test_small_parts_give_what_large_ones_give(geometry, with_torch, monkeypatch):
+def test_small_parts_give_what_large_ones_give(geometry, multiplier, monkeypatch):
     """Vectors are copied, and pairs scored, some rows at a time; one row, or three, changes no count."""
     candidates, queries, rng = drawn(decaying, np.float32, 3, 40, 8)
     places = draw_places(rng, 5, 40, 30)
     for rows in (1, 3)[: size(1, 2)]:
         monkeypatch.setattr(geometries, "_PART_BYTES", rows * 8 * 8)
         monkeypatch.setattr(geometries, "_PAIR_BYTES", rows * 8 * 8)
-        assert wrong_blocks(geometry, with_torch, queries, candidates, places, (9, 64)) == []
+        assert wrong_blocks(geometry, multiplier, queries, candidates, places, (9, 64)) == []
     pairs = np.repeat(np.arange(5), 40), np.tile(np.arange(40), 5)
     scores = exact_pair_scores(geometry, queries, candidates, *pairs)
     assert scores.reshape(5, 40).tolist() == exact_matrix(geometry, queries, candidates).tolist()

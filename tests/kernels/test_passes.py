@@ -88,19 +88,19 @@ def check_passes(counter, queries):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("draw", light(INPUTS, 2))
 @DIFFERENT_COUNTERS
-def test_no_pass_decides_against_the_exact_scores(geometry, with_torch, draw, dtype):
+def test_no_pass_decides_against_the_exact_scores(geometry, multiplier, draw, dtype):
     """Above an interval means better, below it worse: every pass, query, positive and candidate; no exception."""
     for d in (2, 50, 8)[: size(2, 3)]:
         candidates, queries, _ = drawn(draw, dtype, 7, 40, d)
-        check_passes(make_counter(geometry, candidates, 16, with_torch), queries)
+        check_passes(make_counter(geometry, candidates, 16, multiplier), queries)
 
 
 @pytest.mark.parametrize(("e", "q"), [(99, 0), (-99, 0), (0, -99), (0, 14), (-130, 0), (100, 40), (-320, 0), (38, 38)])
 @DIFFERENT_COUNTERS
-def test_the_edges_of_what_is_screened(geometry, with_torch, e, q):
+def test_the_edges_of_what_is_screened(geometry, multiplier, e, q):
     """Sizes near 1e-100 and 1e100, and queries 1e14 times larger: screened or not, nothing is decided wrongly."""
     candidates, queries, _ = drawn(scaled(e, q), np.float64, 8, 40, 8)
-    check_passes(make_counter(geometry, candidates, 40, with_torch), queries)
+    check_passes(make_counter(geometry, candidates, 40, multiplier), queries)
 
 
 def open_shares(counter, queries):
@@ -116,32 +116,33 @@ def open_shares(counter, queries):
     return shares
 
 
-LIMITS = {"DotPass": 1e-4, "DoubleDotPass": 1e-9, "DistancePass": 1e-4, "ByteDotPass": 0.12}
+LIMITS = {"DotPass": 1e-4, "DoubleDotPass": 1e-9, "DistancePass": 1e-4, "ByteDotPass": 0.12, "ShortDotPass": 0.003}
 
 
 @DIFFERENT_COUNTERS
-def test_the_bounds_are_not_vacuous(geometry, with_torch):
+def test_the_bounds_are_not_vacuous(geometry, multiplier):
     """500 Gaussian candidates of 64 dimensions: float32 decides nearly all pairs, bytes most.
 
     Two scores of spread s differ by less than r with a probability of about 2 r / (2 sqrt(pi) s). In float32, r is 67
     units of 2**-24 times norms of 11, so 4e-5, and s is 1 on that scale: 2.5e-5. In bytes, a step of about
-    4/127 is off by 12**-0.5 steps a number, 0.073 a vector, so that r is 1.2 where s is 8: 8%.
+    4/127 is off by 12**-0.5 steps a number, 0.073 a vector, so that r is 1.2 where s is 8: 8%. In 16 bits, a step is
+    127/5792 of that: 0.2%.
     """
     rng = np.random.default_rng(5)
     candidates, queries = rng.normal(size=(500, 64)).astype(np.float32), rng.normal(size=(4, 64))
-    shares = open_shares(make_counter(geometry, candidates, 250, with_torch), queries)
+    shares = open_shares(make_counter(geometry, candidates, 250, multiplier), queries)
     assert list(shares.values())[-1] < 1e-4
     for name, share in shares.items():
         assert 0 <= share < LIMITS.get(name, 1.0), name
 
 
 @DIFFERENT_COUNTERS
-def test_every_pass_decides_what_decaying_axes_leave(geometry, with_torch):
+def test_every_pass_decides_what_decaying_axes_leave(geometry, multiplier):
     """Sizes that fall by a tenth from axis to axis, as in trained embeddings: each pass decides most pairs."""
     rng = np.random.default_rng(6)
     sizes = 0.9 ** np.arange(64)
     candidates, queries = rng.normal(size=(500, 64)) * sizes, rng.normal(size=(4, 64)) * sizes
-    shares = open_shares(make_counter(geometry, candidates, 250, with_torch), queries)
+    shares = open_shares(make_counter(geometry, candidates, 250, multiplier), queries)
     assert max(shares.values()) < 0.5
 
 
@@ -181,17 +182,17 @@ def narrowing(place, factor):
 
 @DIFFERENT_COUNTERS
 @pytest.mark.thorough
-def test_too_narrow_bounds_are_caught(geometry, with_torch):
+def test_too_narrow_bounds_are_caught(geometry, multiplier):
     """The misleading inputs do test each bound: with a hundredth of any one pass's interval some counts are wrong."""
     some = np.random.default_rng(0).normal(size=(9, 8))
-    for place, one in enumerate(make_counter(geometry, some, 9, with_torch).passes):
+    for place, one in enumerate(make_counter(geometry, some, 9, multiplier).passes):
         change = narrowing(place, 0.01)
         with np.errstate(all="ignore"):  # a wrong interval may also divide by zero
             failed = {
                 (draw, dtype)
                 for draw in INPUTS
                 for dtype in (np.float32, np.float64)
-                if wrong_cases(geometry, with_torch, draw, dtype, (8, 50), change)
+                if wrong_cases(geometry, multiplier, draw, dtype, (8, 50), change)
             }
         if type(one).__name__ == "DoubleDotPass":  # so sharp that few inputs are near its bound
             assert failed
@@ -200,18 +201,20 @@ def test_too_narrow_bounds_are_caught(geometry, with_torch):
             assert (float32_neighbours, np.float64) in failed, place
 
 
-def test_the_bounds_of_bytes_are_tight():
+@pytest.mark.parametrize(("multiplier", "largest"), [("torch", 127), ("numba", 5792)])
+def test_the_bounds_of_integers_are_tight(multiplier, largest):
     """With aligned errors an interval narrower by 5% gives wrong counts; so each of its parts is needed.
 
     All numbers are multiples of the step but those of candidates 0 and 1, in every place 0.01 steps apart and both
-    rounded up by nearly half a step: in bytes both are further along the query than either really is.
+    rounded up by nearly half a step: in integers both are further along the query than either really is. Of 64 numbers
+    of 16 bits, the largest is 5,792: 64 * 5792^2 < 2^31.
     """
-    half = np.random.default_rng(9).integers(-127, 128, (20, 64)).astype(float)
-    half[0] = 127
+    half = np.random.default_rng(9).integers(-largest, largest + 1, (20, 64)).astype(float)
+    half[0] = largest
     candidates = np.concatenate([[[10.52]] * np.ones(64), [[10.51]] * np.ones(64), half, -half, np.zeros((5, 64))])
     none = np.zeros(0, dtype=int)
     places = Places(np.zeros(2, dtype=int), np.arange(2), none, none)
-    arguments = "dot", True, np.ones((1, 64)), candidates, places, [1 << 30]
+    arguments = "dot", multiplier, np.ones((1, 64)), candidates, places, [1 << 30]
     assert wrong_blocks(*arguments) == []
     assert wrong_blocks(*arguments, narrowing(0, 0.95)) == [1 << 30]
 
