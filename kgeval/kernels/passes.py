@@ -132,10 +132,11 @@ def product_passes(geometry: str, candidates: Vectors, block_size: int, multipli
 
 
 def dot_passes(geometry: str, candidates: Vectors, block_size: int, multiplier: str | None = None) -> Passes:
-    """Return the passes of ``dot``: 8-bit products (only with a `multiplier`), then the passes of `product_passes`.
+    """Return the passes of ``dot``: integer products (only with a `multiplier`), then the passes of `product_passes`.
 
     For 8-bit products, candidates are sorted by their largest absolute component, so that the candidates of a tile,
-    which share a rounding step, have similar sizes. A table too large to be copied stays in its order.
+    which share a rounding step, have similar sizes. A table too large to be copied stays in its order, and 16 bits need
+    no other.
 
     Parameters
     ----------
@@ -152,12 +153,12 @@ def dot_passes(geometry: str, candidates: Vectors, block_size: int, multiplier: 
     if not multiplier or candidates.shape[1] < MIN_BYTES:
         return product_passes(geometry, candidates, block_size)
     order = np.arange(len(candidates))
-    if is_kept(candidates.nbytes):
+    if multiplier == "torch" and is_kept(candidates.nbytes):
         order = np.argsort(largest_in_rows(candidates), kind="stable")
         candidates = candidates[order]
     products = DotPass(geometry, candidates)
-    of_bytes = ShortDotPass if multiplier == "numba" else ByteDotPass
-    return order, [of_bytes(products, block_size), products, DoubleDotPass(products)], products
+    of_integers = ShortDotPass if multiplier == "numba" else ByteDotPass
+    return order, [of_integers(products, block_size), products, DoubleDotPass(products)], products
 
 
 def distance_passes(geometry: str, candidates: Vectors, block_size: int, multiplier: str | None = None) -> Passes:
