@@ -191,7 +191,7 @@ def test_a_comparison_of_two_starts_with_its_verdict(metrics):
     """One scale for all bars: only metrics with the same bounds stand beside each other."""
     comparison = kg.compare({"A": ring(2), "B": ring(6)}, metrics=metrics, n_resamples=99)
     page = read(comparison)
-    assert title_of(page) == comparison.verdict.sentence
+    assert title_of(page) == comparison.verdict.parts[0]
     shown = {"mrr,mr,hits@1,hits@3,hits@10": ["MRR", "hits@1", "hits@10"], "mr": ["MR"], "mr,mrr,gmr": ["MR", "GMR"]}
     values, rows = tables(page)[:2]
     first, second = comparison.differences.loc[0, ["first", "second"]]

@@ -434,7 +434,7 @@ def difference_table(
 def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str], table: pd.DataFrame) -> Iterator[str]:
     """Yield a caution for each pair whose interval is much wider with clusters by entity, or decides no longer.
 
-    Only one metric is checked.
+    Only one metric is checked. The pairs of the best model come first.
 
     Parameters
     ----------
@@ -451,7 +451,10 @@ def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]
     sample = samples[label]
     by_entity = sample.results[0].rank_table.row_clusters("entity")
     clusters = by_entity.among([sample.rows[0]], isinstance(sample.key.metric, QueryLevel))
-    for row in table[table["metric"] == label].to_dict("records"):
+    rows = table[table["metric"] == label].sort_values(
+        ["value_first", "value_second"], ascending=not sample.key.higher_is_better, kind="stable"
+    )
+    for row in rows.to_dict("records"):
         if np.isnan(row["low_95"]):
             continue
         first, second = (sample.moments(list(names).index(row[place])) for place in ("first", "second"))
@@ -460,10 +463,11 @@ def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]
         is_sure = wide.low > 0.0 or wide.high < 0.0
         if ratio > MAX_ENTITY_RATIO or (row["better"] and not is_sure):
             limits = between(wide.low, wide.high, has_signs=True)
+            usual = between(row["low_95"], row["high_95"], has_signs=True)
             yield (
-                f"{row['first']} and {row['second']}: for other entities, the 95% interval of the difference in "
-                f"{display_of(label).heading} is {ratio:.1f} times as wide, {limits} (clusters by entity), and "
-                f"{'excludes' if is_sure else 'contains'} 0"
+                f"{row['first']} and {row['second']}: for other entities (clusters by entity), the 95% interval of the "
+                f"difference in {display_of(label).heading} is {ratio:.1f} times as wide, {limits} instead of {usual} "
+                f"(neither is corrected), and {'excludes' if is_sure else 'contains'} 0"
             )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # these modules import this one
 
 
 def comparison_panel(comparison: Comparison) -> Markup:
-    """Return the panel of a comparison: verdict, differences with interval bars, and details.
+    """Return the panel of a comparison: verdict, values, differences with interval bars, and details.
 
     The differences of two models are shown in up to three metrics, those of more models in the metric of the verdict.
 
@@ -33,12 +33,12 @@ def comparison_panel(comparison: Comparison) -> Markup:
     has_two = len(comparison.names) == 2
     metrics = shown_metrics(comparison, verdict.metric) if has_two else [verdict.metric]
     brief = [row for metric in metrics for row in rows if row["metric"] == metric]
-    differences = html_table(shown_differences(brief, alpha, has_metrics=has_two))
+    differences = html_table(shown_differences(brief, alpha, has_metrics=has_two, is_brief=True))
+    title, *more = verdict.parts
+    ranks = f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].facts['dataset']}, paired"
     return html.panel(
-        verdict.sentence if is_plain else f"Undecided: {verdict.sentence}",
-        html.line(
-            f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].facts['dataset']}, paired"
-        ),
+        title if is_plain else f"Undecided: {title}",
+        html.line("; ".join([*more, ranks])),
         _values(comparison, verdict.metric),
         differences if len(brief) <= MAX_PAIRS else html.folded(counted(len(brief), "difference"), differences),
         html.folded("All metrics", html_table(shown_values(comparison))),
@@ -72,5 +72,5 @@ def _values(comparison: Comparison, metric: str) -> Markup:
     values = comparison.values.loc[order]
     numbers = list(zip(*(values[name] for name in (metric, f"{metric} low", f"{metric} high"))))
     digits = [decimals_for([row[0] for row in numbers], display_of(metric).decimals)] * len(names)
-    bars = bar_table(names, numbers, digits, comparison.terms.confidence)
+    bars = bar_table(names, numbers, digits, comparison.terms.confidence, is_close=True)
     return joined(html.line(display_of(metric).heading), html_table(bars))

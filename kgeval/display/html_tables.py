@@ -16,7 +16,7 @@ from kgeval.display.table import BOLD, Cell, Column, Note, Table
 N_DIGITS = 7  # significant digits of the numbers that are kept for sorting and downloads
 MAX_LABEL = 240  # characters of a label that are shown; the rest is seen under the pointer
 MAX_HEAD = 32  # characters of the heading of a column
-BREAKS = re.compile(r"(?<=\w/)(?=\w)"), re.compile(r"(?<=\w[_.])(?=[^\W_])")  # of a path, of another label
+BREAKS = re.compile(r"(?<=\w/)(?=\w)"), re.compile(r"(?<=\w[_.])(?=[^\W\d_])")  # of a path, of another label
 UNBROKEN = 20  # characters of a label that no line breaks
 WHOLE = re.compile(  # a p-value, an interval, a word with a hyphen
     r"(\bp [<=≤] [\d.]+|[\[(][-+]?[\d.,]+, [-+]?[\d.,]+[\])]|\b(?=[\w.-]{3,20}(?![\w.-]))\w[\w.]*(?:-[\w.]+)+)"
@@ -79,6 +79,7 @@ def bar_table(
     chance: Sequence[float] = (),
     ends: Sequence[tuple[float, float] | None] = (),
     notes: Sequence[str] = (),
+    is_close: bool = False,
 ) -> Table:
     """Return a table of values with their intervals, drawn on one scale.
 
@@ -96,6 +97,8 @@ def bar_table(
         The values with pessimistic and with optimistic ties, or None.
     notes : sequence of str, optional
         Such as the reason why a value is NaN.
+    is_close : bool
+        As in `kgeval.display.html.scale_of`.
 
     Examples
     --------
@@ -105,7 +108,7 @@ def bar_table(
     """
     levels, ranges = chance or [math.nan] * len(labels), ends or [None] * len(labels)
     known = [x for *row, two in zip(*zip(*numbers), levels, ranges) for x in (*row, *(two or ())) if math.isfinite(x)]
-    limits, title = scale_of(known), f"{100 * confidence:g}% interval"
+    limits, title = scale_of(known, is_close), f"{100 * confidence:g}% interval"
     drawn = [
         Cell(drawing=partial(interval_bar, *row, limits, level, ends=two, title=LEGEND))
         for row, level, two in zip(numbers, levels, ranges)

@@ -714,7 +714,9 @@ def test_notes_that_differ_in_numbers_only_are_shown_once():
     }
     notes = kg.benchmark(noted).notes
     (alike,) = [note for note in notes if "is it right?" in note]
-    assert alike == ("A on ring-12: the score is 1.5e-1, is it right?; much the same for B on ring-12 and C on ring-12")
+    assert alike == (
+        "A on ring-12: the score is 1.5e-1, is it right?; with other numbers for B on ring-12 and C on ring-12"
+    )
     assert [note for note in notes if "be careful" in note] == ["ring-12: be careful"]
 
 
