@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import kgeval as kg
+from kgeval.base.wording import printable
 from kgeval.report.document import page_data
-from kgeval.report.page import page_sections, page_words
+from kgeval.report.page import page_sections
+from kgeval.report.page_cautions import cautions_of
 from kgeval.report.page_report import report_of
 
 HOSTILE = [
@@ -47,9 +49,11 @@ def made_results():
 
 
 def content(results, names, dataset=None, comparison=None, entity_names=None):
-    """What the JSON of a page holds, with all digits: the rows of each table under ``"tables"``, and words."""
+    """The rows of each table of a page under ``"tables"``, with all digits; cautions, notes and differences."""
     report = report_of(results, names, dataset, comparison, entity_names)
-    return page_data(page_sections(report, "title", "command")) | page_words(report)
+    lines = dict(zip(("cautions", "notes"), cautions_of(report))) | {"differences": report.differing}
+    words = {name: [printable(line) for line in lines] for name, lines in lines.items()}
+    return page_data(page_sections(report, "title", "command")) | words
 
 
 class Reader(html.parser.HTMLParser):

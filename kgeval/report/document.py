@@ -182,7 +182,7 @@ def page_html(title: str, sections: Sequence[Section], more: dict[str, Any] | No
     ('<!doctype html>', 1, 1)
     """
     assets = resources.files("kgeval.report") / "assets"
-    style, code = (unix_lines((assets / f"page.{kind}").read_text(encoding="utf-8")) for kind in ("css", "js"))
+    style, code = ((assets / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))  # lines end in \n
     links = [tag("li", tag("a", one.link or one.title, href=f"#{one.name}")) for one in sections]
     head = tag(
         "head",
@@ -319,11 +319,6 @@ def again(command: str, version: str) -> Fold:
     return Fold("Make this page again, and cite", [Code(command, "command"), cited], "again")
 
 
-def unix_lines(code: str) -> str:
-    """Return text with every line end as ``\\n``; a browser does the same before it computes a hash."""
-    return code.replace("\r\n", "\n").replace("\r", "\n")
-
-
 def content_policy(script: str, style: str) -> str:
     """Return the Content-Security-Policy that allows only this inline script and this inline style, and no request.
 
@@ -364,7 +359,5 @@ def embedded_json(data: Any) -> str:
     >>> print(embedded_json(["</script>", "\u2028&"]))
     ["\u003c/script\u003e","\u2028\u0026"]
     """
-    text = json.dumps(
-        _rounded(data), allow_nan=False, separators=(",", ":")
-    )  # in ASCII: U+2028 and lone surrogates are escaped
+    text = json.dumps(_rounded(data), allow_nan=False, separators=(",", ":"))  # escapes U+2028 and lone surrogates
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

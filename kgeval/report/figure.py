@@ -66,14 +66,11 @@ class Dots:
     points : tuple of (x, y)
     model : int
     filled : tuple of bool
-    titles : tuple of str
-        What each mark says while the pointer is on it.
     """
 
     points: tuple[Point, ...]
     model: int
     filled: tuple[bool, ...]
-    titles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -140,8 +140,8 @@ def _mark(mark: Mark, place: Callable[[Point], Point]) -> list[Any]:
         return [_path([place(corner) for corner in mark.corners], f"band {model_class(mark.model)}", "z")]
     if isinstance(mark, Dots):
         signs = [
-            _sign(*place(point), mark.model, is_filled, title)
-            for point, is_filled, title in zip(mark.points, mark.filled, mark.titles or [""] * len(mark.points))
+            _sign(*place(point), mark.model, is_filled)
+            for point, is_filled in zip(mark.points, mark.filled)
             if not math.isnan(sum(point))
         ]
         return [tag("g", *signs, class_=model_class(mark.model))]
@@ -159,11 +159,10 @@ def _mark(mark: Mark, place: Callable[[Point], Point]) -> list[Any]:
     return [_text(x, y - 4, text, mark.align, "name") for x, y, text in placed]
 
 
-def _sign(x: float, y: float, model: int, is_filled: bool = True, title: str = "") -> Markup:
+def _sign(x: float, y: float, model: int, is_filled: bool = True) -> Markup:
     """Return one mark: the marker of a model."""
-    about, hole = tag("title", title) if title else None, "" if is_filled else " open"
     outline, turned = MARKERS[model % len(MARKERS)][1], f"translate({x:.1f} {y:.1f}) scale({RADIUS})"
-    return tag("path", about, d=outline, transform=turned, class_=f"sign{hole}")
+    return tag("path", d=outline, transform=turned, class_="sign" if is_filled else "sign open")
 
 
 def _legend(legend: Sequence[tuple[str, Mark]], left: float, top: float) -> tuple[list[Any], float]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -28,7 +27,6 @@ from kgeval.errors import DataError
 from kgeval.report.document import Section, page_html
 from kgeval.report.page_answer import answer
 from kgeval.report.page_background import background
-from kgeval.report.page_cautions import cautions_of, head_lines
 from kgeval.report.page_distributions import distributions
 from kgeval.report.page_metrics import metric_tables, metrics
 from kgeval.report.page_relations import relations
@@ -106,7 +104,7 @@ def write_page(
     datasets = dict.fromkeys(str(result.facts["dataset"]) for result in in_order)
     title = title if title and title.strip() else f"kgeval: {', '.join(datasets)}"
     sections = page_sections(report, title, _command(list(named), dataset is not None))
-    text = page_html(title, sections, page_words(report))
+    text = page_html(title, sections)
     with replacing(path, overwrite) as stream:
         stream.write(text.encode("utf-8"))
 
@@ -136,39 +134,6 @@ def page_sections(report: Report, title: str, command: str) -> list[Section]:
     ]
 
 
-def page_words(report: Report) -> dict[str, Any]:
-    """Return what the JSON of the page has beside its tables: models, verdict, cautions, protocol.
-
-    Parameters
-    ----------
-    report : Report
-    """
-    cautions, notes = cautions_of(report)
-    common, own = head_lines(report)
-    verdict = report.verdict
-    words = {
-        "models": report.names,
-        "verdict": {
-            "sentence": verdict.sentence,
-            "outcome": verdict.outcome,
-            "metric": report.metric,
-            "leaders": report.leaders,
-        },
-        "differences": report.differing,
-        "cautions": cautions,
-        "notes": notes,
-        "head": {"common": common, "own": own},
-    }
-    return dict(_printable(words))
-
-
-def _printable(value: Any) -> Any:
-    """Return a value of dicts, sequences and strings as lists of strings without control characters."""
-    if isinstance(value, dict):
-        return {key: _printable(item) for key, item in value.items()}
-    return printable(value) if isinstance(value, str) else [_printable(item) for item in value]
-
-
 def _entity_names(
     names: Mapping[str, str] | str | Path | None, results: Sequence[EvaluationResult]
 ) -> Mapping[str, str] | None:
@@ -195,12 +160,11 @@ def _read_names(path: Path) -> dict[str, str]:
     """Return the names in a file with ``label TAB name`` on each line; if a label has several names, the first."""
     names: dict[str, str] = {}
     for place, line in enumerate(read_text(path).split("\n"), start=1):
-        label, *texts = line.rstrip("\r").split("\t")
-        if not line.strip():
-            continue
-        if not texts or not texts[0].strip():
+        label, name, *_ = f"{line}\t".split("\t")
+        if name.strip():
+            names.setdefault(label, name.strip())
+        elif line.strip():
             raise DataError(f"{path}, line {place}: expected a label, a tab and a name; got {line[:80]!r}")
-        names.setdefault(label, texts[0].strip())
     return names
 
 
@@ -230,27 +194,21 @@ def _named_results(
 
     If `names` is None, the names are those in `comparison`, or the names of the scorers if there is no comparison.
     """
-    if comparison is not None and not isinstance(comparison, Comparison):
+    if comparison is None:
+        return name_results(results, names)
+    if not isinstance(comparison, Comparison):
         raise DataError(f"comparison must be a Comparison, as kgeval.compare returns; got {comparison!r}")
-    if names is None and comparison is not None:
-        names = comparison.names
-    named = name_results(results, names)
-    if comparison is not None:
-        _check_comparison(comparison, list(named.values()), list(named))
-    return named
-
-
-def _check_comparison(comparison: Comparison, results: Sequence[EvaluationResult], names: Sequence[str]) -> None:
-    """Raise a DataError unless `comparison` compares exactly these results, each with the same name."""
-    if sorted(comparison.names) != sorted(names):
+    named = name_results(results, comparison.names if names is None else names)
+    if sorted(comparison.names) != sorted(named):
         raise DataError(
             f"the comparison is between {', '.join(comparison.names)}, but the results have the names "
-            f"{', '.join(names)}; use the same names for both"
+            f"{', '.join(named)}; use the same names for both"
         )
     compared = dict(zip(comparison.names, comparison.results))
-    for result, name in zip(results, names):
+    for name, result in named.items():
         if not have_same_ranks(compared[name], result):
             raise DataError(
                 f"the result named {name!r} is not the result that has this name in the comparison; pass the compared "
                 "results, with the same names"
             )
+    return named

@@ -81,16 +81,12 @@ def values(report: Report) -> Table:
     levels = [result.chance(metric).value for result in report.results]
     column = drawn(Column.of_values(report.heading, rows, metric), report, metric, rows, ends, levels)
     decimals = display_of(metric).decimals
-    sides = ["+".join(result.protocol.sides) for result in report.parts]
     notes = [
-        [
-            *([f"{side} side"] if len(set(sides)) > 1 else []),
-            *([f"{percent(result.tie_rate)} tie{_range(pair, decimals)}"] if pair else []),
-        ]
-        for side, result, pair in zip(sides, report.results, ends)
+        f"{percent(result.tie_rate)} tie{_range(pair, decimals)}" if pair else ""
+        for result, pair in zip(report.results, ends)
     ]
-    cells = [replace(cell, drawing=None, note="; ".join(note)) for cell, note in zip(column.cells, notes)]
-    pictures = [replace(cell, text="", interval="", numbers=(), tone="", is_best=False) for cell in column.cells]
+    cells = [replace(cell, drawing=None, note=note) for cell, note in zip(column.cells, notes)]
+    pictures = [Cell(drawing=cell.drawing) for cell in column.cells]
     confidence = CONFIDENCE if comparison is None else comparison.terms.confidence
     chance = {written(level, decimals) for level in levels if math.isfinite(level)}
     said = [f"{report.heading} with {confidence:.0%} intervals{' (filtered ranks)' if is_usual else ''}."]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,16 +17,16 @@ from kgeval.display.differences import shown_differences
 from kgeval.display.html import Markup, joined, tag
 from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.grammar import display_of
-from kgeval.report.document import Fold, Lines, PagePart, Section, Text, again
-from kgeval.report.page_cautions import head_lines
+from kgeval.report.document import Fold, Lines, PagePart, Section, Text, again, is_description
 from kgeval.report.page_report import SUMMARY_METRICS, Report
 from kgeval.report.page_values import meaning_of
-from kgeval.results.evaluation_result import audit_of
+from kgeval.results.evaluation_result import audit_of, header_lines
 
 NO_AUDIT = (
     "These results contain no audit of their dataset: kgeval report ... --dataset FOLDER adds it, and kgeval audit "
     "FOLDER shows it."
 )
+TIE_RATE = re.compile(r" \(tie rate [\w.%]+\)")
 DETECTABLE = "the true difference that the test would find about four times in five."
 TERMS = (
     ("positive", "A triple that is ranked; it is true."),
@@ -71,14 +72,36 @@ def background(report: Report, command: str, version: str) -> Section:
     version : str
         The version of kgeval, for the citation.
     """
-    common, own = head_lines(report)
-    protocol = Lines([*common, *(f"{name}: {'; '.join(lines)}" for name, lines in zip(report.names, own) if lines)])
-    parts = [Fold("Protocol", [protocol], "protocol"), Fold("Dataset", dataset_parts(report), "dataset")]
     tests = all_tests(report)
-    parts += [Fold("All tests", tests, "comparison")] if tests else []
-    return Section(
-        "background", "Background", [*parts, Fold("Words", [glossary()], "glossary"), again(command, version)]
-    )
+    parts = [
+        Fold("Protocol", [Lines(protocol_lines(report))], "protocol"),
+        Fold("Dataset", dataset_parts(report), "dataset"),
+        *([Fold("All tests", tests, "comparison")] if tests else []),
+        Fold("Words", [glossary()], "glossary"),
+        again(command, version),
+    ]
+    return Section("background", "Background", parts)
+
+
+def protocol_lines(report: Report) -> list[str]:
+    """Return the lines about protocol and dataset: those that all results have, then the others of each result.
+
+    The share of ties, which the tables of metrics have, is left out.
+
+    Parameters
+    ----------
+    report : Report
+    """
+    headers = []
+    for name, result in zip(report.names, report.results):
+        lines = [TIE_RATE.sub("", line) for line in header_lines(result) if not line.startswith("note: ")]
+        lines = [line for line in lines if line != f"run: {name}"]
+        scorer = str(result.facts.get("scorer", ""))
+        lines += [f"scorer: {scorer}"] if scorer and scorer != name else []
+        headers.append([*lines, *(f"model: {note}" for note in result.notes if is_description(note))])
+    common = [line for line in headers[0] if all(line in lines for lines in headers)]
+    own = [[line for line in lines if line not in common] for lines in headers]
+    return [*common, *(f"{name}: {'; '.join(lines)}" for name, lines in zip(report.names, own) if lines)]
 
 
 def dataset_parts(report: Report) -> list[PagePart]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 
 from kgeval.audit import notes_on_leaks
@@ -13,18 +12,11 @@ from kgeval.metrics.grammar import display_of
 from kgeval.report.document import is_description
 from kgeval.report.page_report import SUMMARY_METRICS, Report
 from kgeval.results.display import MAX_TIES, tie_ends
-from kgeval.results.evaluation_result import (
-    EvaluationResult,
-    header_lines,
-    interval_notes,
-    metric_cautions,
-    unknown_lines,
-)
+from kgeval.results.evaluation_result import EvaluationResult, interval_notes, metric_cautions, unknown_lines
 from kgeval.results.rank_table import CONFIDENCE
 
 MIN_DROPPED = 0.01  # a larger share of dropped ranks gives a caution
 SUSPICIONS = ("than chance (AMRI", "row order: ")  # in notes that doubt that the scores are those of the model
-TIE_RATE = re.compile(r" \(tie rate [\w.%]+\)")
 OTHER_ENTITIES = ": for other entities"  # in notes on intervals that are much wider with clusters by entity
 
 
@@ -155,23 +147,3 @@ def tie_cautions(report: Report) -> tuple[list[str], list[str]]:
 def _tied(results: Sequence[EvaluationResult], names: Sequence[str], models: Sequence[int]) -> str:
     tying = [i for i in models if results[i].tie_rate > MAX_TIES]
     return " and ".join(f"{percent(results[i].tie_rate)} of the ranks of {names[i]} tie" for i in tying)
-
-
-def head_lines(report: Report) -> tuple[list[str], list[list[str]]]:
-    """Return the lines about protocol and dataset: those that all results have, and the others of each result.
-
-    The share of ties, which the tables of metrics have, is left out.
-
-    Parameters
-    ----------
-    report : Report
-    """
-    headers = []
-    for name, result in zip(report.names, report.results):
-        lines = [TIE_RATE.sub("", line) for line in header_lines(result) if not line.startswith("note: ")]
-        lines = [line for line in lines if line != f"run: {name}"]
-        scorer = str(result.facts.get("scorer", ""))
-        lines += [f"scorer: {scorer}"] if scorer and scorer != name else []
-        headers.append([*lines, *(f"model: {note}" for note in result.notes if is_description(note))])
-    common = [line for line in headers[0] if all(line in lines for lines in headers)]
-    return common, [[line for line in lines if line not in common] for lines in headers]

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from kgeval.base.checks import Ids
-from kgeval.base.wording import count_text, percent
-from kgeval.display.table import Cell, Column, Table
+from kgeval.display.table import Column, Table
 from kgeval.report.document import Beside, Figure, Fold, Section
 from kgeval.report.figure_svg import svg
-from kgeval.report.figures import hits_curve, rank_distribution, tower
+from kgeval.report.figures import hits_curve, rank_distribution
 from kgeval.report.page_report import Report, has_bounded
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.rank_table import CONFIDENCE
@@ -27,7 +26,7 @@ BIN_STARTS = (1, 2, 3, 5)  # bins of ranks start at these numbers times 1, 10, 1
 
 
 def distributions(report: Report) -> Section:
-    """Return the distribution of ranks beside hits@k at every cut-off, with the numbers of both folded.
+    """Return the distribution of ranks beside hits@k at every cut-off, with the shares as a table, folded.
 
     Parameters
     ----------
@@ -43,8 +42,8 @@ def distributions(report: Report) -> Section:
         Figure(partial(svg, rank_distribution(report.names, found, "Share of ranks in each bin")), shares),
         Figure(partial(svg, hits_curve(report.names, hits, "hits@k")), text),
     ]
-    tables = Fold("Values of both figures", [bin_table(report, found), hits_table(report, hits)])
-    return Section("distributions", "Distributions", [Beside(figures), tables])
+    values = Fold("Share of ranks in each bin, as a table", [bin_table(report, found)])
+    return Section("distributions", "Distributions", [Beside(figures), values])
 
 
 def max_candidates(results: Sequence[EvaluationResult]) -> int:
@@ -132,7 +131,7 @@ def hits_at_cuts(results: Sequence[EvaluationResult], limit: int | None = None) 
 
 
 def bin_table(report: Report, found: Mapping[str, Any]) -> Table:
-    """Return the share of ranks in each bin, a column for each model.
+    """Return the share of ranks in each bin, a column for each model; the last row is that of ranks in no bin.
 
     Parameters
     ----------
@@ -140,33 +139,10 @@ def bin_table(report: Report, found: Mapping[str, Any]) -> Table:
     found : dict
         From `distribution`.
     """
-    columns = []
-    for model, total in enumerate(found["totals"]):
-        counts, tied, left = (found[name][model] for name in ("counts", "tied", "left_out"))
-        place, cells = tower(tied, total), []
-        for i, (name, n, n_tied) in enumerate(zip(found["bins"], counts, tied)):
-            about = f"{count_text(n)} ranks in {name}" + (f", {count_text(n_tied)} of them tie" if n_tied else "")
-            share = n / max(1, total)
-            cells.append(Cell(percent(share), numbers=(share,), reason=about, flag="ties" if i == place else ""))
-        share = left / max(1, total)
-        cells += [Cell(percent(share), numbers=(share,))] if any(found["left_out"]) else []
-        columns.append(Column(report.names[model], cells, model=model))
     labels = [*found["bins"], *(["bounded or unknown"] if any(found["left_out"]) else [])]
-    return Table([Column.of_labels("rank", labels), *columns], caption="Share of ranks", name="ranks", kind="matrix")
-
-
-def hits_table(report: Report, hits: Mapping[str, Any]) -> Table:
-    """Return hits@k of each model at every cut-off of the curve.
-
-    Parameters
-    ----------
-    report : Report
-    hits : dict
-        From `hits_at`.
-    """
-    columns = [Column.of_labels("k", [count_text(k) for k in hits["k"]])]
-    for model in report.models:
-        bounds = zip(*hits["bounds"][model]) if hits["bounds"][model] else [()] * len(hits["k"])
-        rows = [(*row, *ends) for *row, ends in zip(*(hits[end][model] for end in ("values", "low", "high")), bounds)]
-        columns.append(replace(Column.of_values(report.names[model], rows, "hits@1"), model=model))
-    return Table(columns, caption="Values of hits@k", name="hits", kind="tall")
+    columns = [Column.of_labels("rank", labels)]
+    for model, total in enumerate(found["totals"]):
+        counts = [*found["counts"][model], found["left_out"][model]]
+        shares = Column.of_shares(report.names[model], [n / max(1, total) for n in counts[: len(labels)]])
+        columns.append(replace(shares, model=model))
+    return Table(columns, caption="Share of ranks", name="ranks", kind="matrix")

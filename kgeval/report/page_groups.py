@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,10 @@ from kgeval.display.table import Column, Table
 from kgeval.features.columns import OVER_SPLITS
 from kgeval.metrics.default_metrics import PAGE_METRICS
 from kgeval.metrics.grammar import display_of, parse_all
-from kgeval.report.document import Fold, PagePart, Text
+from kgeval.report.document import Fold, PagePart
 from kgeval.report.page_report import MAX_GROUPS, Report, Row, column_words, group_numbers
 from kgeval.results.columns import says_splits
-from kgeval.results.evaluation_result import EvaluationResult, group_column, rank_groups
+from kgeval.results.evaluation_result import group_column, rank_groups
 from kgeval.results.rank_table import CONFIDENCE
 
 MAX_WORDS = 3  # columns that a title names before it counts the others
@@ -45,32 +45,20 @@ class Breakdown:
     share_left: float
 
 
-def group_values(report: Report, is_open: bool = False) -> list[PagePart]:
-    """Return all metrics by each column of the results, folded; the first may be open.
+def group_values(report: Report, n_open: int = 0) -> list[PagePart]:
+    """Return all metrics by each column of the results, folded but for the first columns.
 
     Parameters
     ----------
     report : Report
-    is_open : bool
+    n_open : int
+        The number of columns that are not folded.
     """
     columns = list(dict.fromkeys(str(name) for result in report.parts for name in result.columns.columns))
-    folds = []
-    for place, column in enumerate(columns):
-        found = breakdown(report, column)
-        parts: list[PagePart] = [value_table(report, column, found)]
-        if found.n_left:
-            left = f"{count_text(found.n_left)} smaller groups, {percent(found.share_left)} of the ranks, are left out."
-            parts.append(Text(left))
-        folds.append(Fold(f"All metrics by {column_words(column)}", parts, is_open=is_open and place == 0))
-    shown, rest = (folds[:1], folds[1:]) if is_open else ([], folds)
-    names = listed([column_words(column) for column in columns[len(shown) :]], MAX_WORDS)
-    notes = [_over_splits(result) for result in report.parts]
-    if len(set(notes)) == 1:
-        said = [f"{note}." for note in notes[:1] if note]
-    else:
-        said = [f"{name}: {note}." for name, note in zip(report.names, notes) if note]
-    texts = [Text(text) for text in said] if folds else []
-    return [*shown, *([Fold(f"All metrics by {names}", [*rest, *texts])] if rest else texts)]
+    tables = [value_table(report, column, breakdown(report, column)) for column in columns]
+    names = [column_words(column) for column in columns][n_open:]
+    folds = [Fold(f"By {name}", [table]) for name, table in zip(names, tables[n_open:])]
+    return [*tables[:n_open], *([Fold(f"All metrics by {listed(names, MAX_WORDS)}", folds)] if folds else [])]
 
 
 def breakdown(report: Report, column: str) -> Breakdown:
@@ -81,13 +69,12 @@ def breakdown(report: Report, column: str) -> Breakdown:
     report : Report
     column : str
     """
-    has = [column in result.columns for result in report.parts]
-    groups_of = [dict(rank_groups(result, [column])) if one else {} for one, result in zip(has, report.parts)]
+    groups_of = [dict(rank_groups(one, [column])) if column in one.columns else {} for one in report.parts]
     total: Counter[Any] = Counter()
     for groups in groups_of:
         total.update({group: len(rows) for group, rows in groups.items()})
     largest = list(dict(total.most_common(MAX_GROUPS)))  # groups with equal counts stay in the order of `rank_groups`
-    order = _in_order(largest, [*_columns_of(report.parts, column)])
+    order = _in_order(largest, [pd.Series(group_column(one, column)) for one in report.parts if column in one.columns])
     rows = [{group[0]: groups[group] for group in order if group in groups} for groups in groups_of]
     sizes = [[sum(map(len, part.values())) for part in parts] for parts in zip(rows, groups_of)]
     left = max((1.0 - shown / of_all for shown, of_all in sizes if of_all), default=0.0)
@@ -127,12 +114,13 @@ def value_table(report: Report, column: str, found: Breakdown) -> Table:
         columns.append(Column.of_values(display_of(metric).heading, rows, metric, reasons))
     best = f" of the {len(report.detailed)} best models" if report.is_many else ""
     caption = f"Metrics{best} by {column_words(column)} (filtered ranks of both sides, realistic ties)"
+    if column in OVER_SPLITS and not all(says_splits(result.notes) for result in report.parts):
+        caption += ", which is computed from all splits unless a note names others"
+    if found.n_left:
+        caption += (
+            f"; {count_text(found.n_left)} smaller groups, {percent(found.share_left)} of the ranks, are left out"
+        )
     return Table(columns, caption=caption, name=f"metrics-by-{printable(column)}", kind="tall")
-
-
-def _columns_of(results: Sequence[EvaluationResult], column: str) -> Iterator[pd.Series[Any]]:
-    """Yield the values by which each result that has the column groups its ranks; times are bins."""
-    return (pd.Series(group_column(result, column)) for result in results if column in result.columns)
 
 
 def _in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[Any]]) -> list[tuple[str]]:
@@ -157,13 +145,3 @@ def _in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[Any]]) -
         return list(groups)
     position = {text: i for i, text in enumerate(dict.fromkeys(map(str, values)))}
     return sorted(groups, key=lambda group: position.get(group[0], len(position)))
-
-
-def _over_splits(result: EvaluationResult) -> str:
-    """Return a note which says that the columns cardinality and pattern are computed from all splits.
-
-    The note names only the columns that the result has. It is empty if the result has neither of the two, or if the
-    notes of the result already name the splits.
-    """
-    names = " and ".join(name for name in OVER_SPLITS if name in result.columns and not says_splits(result.notes))
-    return names and f"{names} {'are' if ' ' in names else 'is'} computed from all splits"

@@ -34,11 +34,10 @@ def metrics(report: Report, opened: Sequence[Table], others: Sequence[Table], la
     """
     said = " ".join(_explained(report, opened))
     explained: list[PagePart] = [Text(said), Lines(_reasons([*opened, *others]), "reasons")]
-    folded: list[PagePart] = list(others)
-    if len(report.names) == 1:
-        explained, folded = [], [*explained, *folded]
+    is_alone = len(report.names) == 1
+    folded = [*(explained if is_alone else []), *others]
     folds = [Fold("Each side, and raw ranks", folded)] if folded else []
-    return [*opened, *explained, *folds, Fold("This table as LaTeX", [Code(latex, "latex")])]
+    return [*opened, *([] if is_alone else explained), *folds, Fold("This table as LaTeX", [Code(latex, "latex")])]
 
 
 def metric_tables(report: Report) -> tuple[list[Table], list[Table]]:

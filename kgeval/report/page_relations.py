@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pandas as pd
 
@@ -12,11 +13,11 @@ from kgeval.base.checks import grouped
 from kgeval.base.wording import count_text, shown_label, written
 from kgeval.display.html import Markup, joined, tag
 from kgeval.display.html_tables import label
-from kgeval.display.table import Column, Table
+from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.default_metrics import PAGE_METRICS
 from kgeval.metrics.grammar import display_of
 from kgeval.report.document import PagePart, Section, Text
-from kgeval.report.page_report import CORRECTED, Report, Row, decided_text, group_numbers
+from kgeval.report.page_report import CORRECTED, Report, decided_text, group_numbers
 from kgeval.report.page_triples import Triple, disagreements, query, rank_text, worst_ranks
 from kgeval.results.rank_table import CONFIDENCE
 
@@ -37,29 +38,26 @@ def relations(report: Report) -> Section:
     for i in shown:
         rows, reasons = group_numbers(frames[i], key, report.parts[i], "relation")
         columns.append(replace(Column.of_values(report.names[i], rows, key, reasons), model=i))
-    first: Sequence[tuple[float, bool]] = []
+    first: Sequence[Cell] = []  # the differences of the two best models
     for pair in report.pairs:
         if len(pair.relations):
             found = pair.relations.reindex(pd.Index(labels, dtype=object))
             decided = (found["decided"] == True).tolist()  # noqa: E712  (NaN where a relation was not compared)
             gaps = [tuple(row) for row in found[["difference", *CORRECTED]].to_numpy(dtype=float).tolist()]
-            first = first or [(gap[0], is_sure) for gap, is_sure in zip(gaps, decided)]
             prefix = "" if key == report.metric else f"{report.heading}: "
             names = f"{prefix}{report.short(pair.first)} - {report.short(pair.second)}"
             columns.append(Column.of_differences(names, gaps, report.metric, decided))
+            first = first or columns[-1].cells
     columns += [Column.of_counts(head, of_model) for head, of_model in zip(heads, sizes)]
     columns += [Column.of_labels("pattern", patterns)] if len(set(patterns)) > 1 else []
-    metrics = {metric: numbers_by_model(report, metric) for metric in PAGE_METRICS}
     by_relation = triples_by_relation(report)
-    opened = {i: partial(_opened, report, metrics, key, i, by_relation.get(name, [])) for i, name in enumerate(labels)}
-    facts = {
-        i: {
-            "data_n": max(of_model[i] for of_model in sizes),
-            "data_pattern": patterns[i] or None,
-            "data_sure": _sure(*first[i]) if first else None,
-        }
-        for i in range(len(labels))
+    opened = {i: partial(_opened, report, key, i, by_relation.get(name, [])) for i, name in enumerate(labels)}
+    facts: dict[int, dict[str, Any]] = {
+        i: {"data_n": max(n), "data_pattern": pattern or None} for i, (pattern, *n) in enumerate(zip(patterns, *sizes))
     }
+    for i, cell in enumerate(first):
+        if cell.is_best and cell.numbers[0]:
+            facts[i]["data_sure"] = "first" if cell.numbers[0] > 0 else "second"
     caption = (
         f"{display_of(key).heading} of each relation with {CONFIDENCE:.0%} intervals (filtered ranks of both sides, "
         "realistic ties); click a relation for its other metrics and the triples "
@@ -76,28 +74,14 @@ def relations(report: Report) -> Section:
     return Section("relations", "Relations", parts)
 
 
-def numbers_by_model(report: Report, metric: str) -> list[list[Row]]:
-    """Return a metric of each model by the relations that are shown."""
-    frames = zip(report.by_relation, report.parts)
-    return [group_numbers(frame, metric, result, "relation")[0] for frame, result in frames]
-
-
-def _sure(difference: float, is_decided: bool) -> str | None:
-    """Return ``"first"`` or ``"second"``, the model with the higher value on a relation, if it is decided."""
-    return ("first" if difference > 0 else "second") if is_decided else None
-
-
 def patterns_of(report: Report) -> list[str]:
     """Return the pattern of each relation that is shown, as the first result says that knows it; else empty."""
     patterns: dict[str, str] = {}
-    for result in reversed(report.parts):
-        if "pattern" not in result.columns.columns:
-            continue
-        of_result: dict[str, str] = {}
-        for p, pattern in dict.fromkeys(zip(result.table["p"].tolist(), result.columns["pattern"].tolist())):
-            name = result.relations.labels[p]
-            of_result[name] = "several" if name in of_result else str(pattern)
-        patterns |= of_result
+    for result in report.parts:
+        if "pattern" in result.columns.columns:
+            found = grouped(set(zip(result.table["p"].tolist(), result.columns["pattern"].tolist())))
+            for p, (pattern, *others) in found.items():
+                patterns.setdefault(result.relations.labels[p], "several" if others else str(pattern))
     return [patterns.get(name, "") for name in report.relations]
 
 
@@ -108,13 +92,9 @@ def _filters(report: Report, patterns: Sequence[str], is_compared: bool) -> Mark
         shown = [tag("option", text, value=value) for value, text in options.items()]
         return tag("label", title, " ", tag("select", *shown, id=name, autocomplete="off"))
 
-    fields = [
-        tag("label", "Search ", tag("input", type="search", id="search", autocomplete="off", spellcheck="false")),
-        tag(
-            "label", "At least ",
-            tag("input", type="number", id="least", min=0, value=0, inputmode="numeric", autocomplete="off"), " ranks",
-        ),
-    ]  # fmt: skip
+    search = tag("input", type="search", id="search", autocomplete="off", spellcheck="false")
+    least = tag("input", type="number", id="least", min=0, value=0, inputmode="numeric", autocomplete="off")
+    fields = [tag("label", "Search ", search), tag("label", "At least ", least, " ranks")]
     if len(set(patterns)) > 1:
         kinds = {kind: kind or "none" for kind in sorted(set(patterns))}
         fields.append(chosen("pattern", "Pattern", {"": "all"} | kinds))
@@ -126,16 +106,14 @@ def _filters(report: Report, patterns: Sequence[str], is_compared: bool) -> Mark
     return tag("div", *fields, status, class_="controls", hidden=True)
 
 
-def _opened(
-    report: Report, metrics: Mapping[str, list[list[Row]]], key: str, place: int, triples: Sequence[Triple]
-) -> Markup:
+def _opened(report: Report, key: str, place: int, triples: Sequence[Triple]) -> Markup:
     """Return what opens below a relation: all metrics of the detailed models, one of the others, and its triples."""
     lines, others = [], report.models[len(report.detailed) :]
     for i in report.detailed:
-        values = [f"{display_of(metric).heading} {_value(rows[i][place], metric)}" for metric, rows in metrics.items()]
+        values = [f"{display_of(metric).heading} {_value(report, i, place, metric)}" for metric in PAGE_METRICS]
         lines.append(tag("p", label(report.short(i)), ": ", ", ".join(values)))
     if others:
-        items = [tag("li", label(report.short(i)), f" {_value(metrics[key][i][place], key)}") for i in others]
+        items = [tag("li", label(report.short(i)), f" {_value(report, i, place, key)}") for i in others]
         lines += [tag("p", f"{display_of(key).heading} of the others:"), tag("ol", *items)]
     if triples:
         items = [tag("li", query(report, row, has_relation=False), ": ", _ranks(row)) for row in triples]
@@ -147,8 +125,9 @@ def _ranks(row: Triple) -> str:
     return ", ".join(rank_text(row[place]) for place in ("rank_first", "rank_second") if row[place] == row[place])
 
 
-def _value(row: Row, metric: str) -> str:
-    return written(row[0], 1 if row[0] >= 100 else display_of(metric).decimals)
+def _value(report: Report, model: int, place: int, metric: str) -> str:
+    value = float(report.by_relation[model][metric].to_numpy()[place])
+    return written(value, 1 if value >= 100 else display_of(metric).decimals)
 
 
 def triples_by_relation(report: Report) -> dict[str, list[Triple]]:

@@ -45,14 +45,13 @@ def where(report: Report) -> Section:
     is_alone = len(report.names) == 1
     parts: list[PagePart] = [best_and_worst(report)] if is_alone else []
     title = "Where it is best and worst" if is_alone else "Groups"
-    return Section("where", title, [*parts, *group_values(report, is_open=True)])
+    return Section("where", title, [*parts, *group_values(report, n_open=1)])
 
 
 def _of_pair(report: Report, pair: Pair) -> list[PagePart]:
     """Return the relations and groups on which two models differ."""
-    columns = sorted(pair.groups, key=lambda name: (*COMMON_COLUMNS, name).index(name))
-    columns = [name for name in columns if len(pair.groups[name]) > 1]
-    common = [name for name in columns if name in COMMON_COLUMNS]
+    columns = [name for name, frame in pair.groups.items() if len(frame) > 1]
+    common = [name for name in COMMON_COLUMNS if name in columns]
     rest = [name for name in columns if name not in COMMON_COLUMNS]
     parts: list[PagePart] = [gains(report, pair)] if len(pair.relations) > 1 else []
     parts += [gap_table(report, pair, common, "groups")] if common else []
@@ -70,7 +69,7 @@ def gains(report: Report, pair: Pair) -> Table:
     groups, pictures = [], []
     for (model, part), limit in zip(parts.items(), limits):
         sizes = part["contribution"].abs()
-        pictures += [Cell(drawing=partial(charts.contribution_bar, size, (0.0, limit), model)) for size in sizes]
+        pictures += [Cell(drawing=partial(charts.contribution_bar, size, limit, model)) for size in sizes]
         times = limits[0] / limit
         scale = "" if 0.9 < times < 1.1 else f"{times:.1f} times" if times < 10 else f"{times:,.0f} times"
         drawn_larger = f", drawn {scale} as long as above" if scale and len(parts[pair.first]) else ""
@@ -168,15 +167,13 @@ def best_and_worst(report: Report) -> Table:
     found = sorted((i for i in range(len(rows)) if math.isfinite(rows[i][0])), key=lambda i: -sign * rows[i][0])
     least = min_group(len(report.parts[0].table))
     large = [i for i in found if sizes[i] >= least]
-    is_limited = 1 < len(large) < len(found)
-    kept = large if is_limited else found
+    limited = f"; only the {len(large)} with at least {least:,} ranks, as above" if 1 < len(large) < len(found) else ""
+    kept = large if limited else found
     is_cut = len(kept) > 2 * N_GAINS
     kept = kept[:N_GAINS] + kept[-N_GAINS:] if is_cut else kept
     groups = [("best", N_GAINS), ("worst", N_GAINS)] if is_cut else []
     heading = display_of(key).heading
     what = f"The {N_GAINS} best and the {N_GAINS} worst relations by {heading}" if is_cut else f"{heading} by relation"
-    caption = f"{what}, best first"
-    caption += f"; only the {len(large)} with at least {least:,} ranks, as above" if is_limited else ""
     values = [rows[i] for i in kept]
     column = Column.of_values(heading, values, key)
     pictures = drawn(column, report, key, values, [None] * len(kept), [math.nan] * len(kept), [0] * len(kept))
@@ -186,4 +183,4 @@ def best_and_worst(report: Report) -> Table:
         column,
         Column.of_counts("ranks", [sizes[i] for i in kept]),
     ]
-    return Table(columns, caption=caption, name="best-and-worst", groups=groups, kind="narrow")
+    return Table(columns, caption=f"{what}, best first{limited}", name="best-and-worst", groups=groups, kind="narrow")

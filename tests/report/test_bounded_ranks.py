@@ -15,6 +15,7 @@ from kgeval.cli import main
 from kgeval.cli.output import summary_frame
 from kgeval.errors import MetricError
 from kgeval.report import exports, write_page
+from kgeval.report.page_background import protocol_lines
 from kgeval.report.page_distributions import distribution, hits_at_cuts
 from kgeval.report.page_report import group_numbers, numbers_of, report_of
 from kgeval.report.page_triples import NOT_KEPT, hardest
@@ -91,7 +92,7 @@ def test_the_page_of_unknown_numbers():
     assert sum(found["counts"][0]) == 4
     assert said.text == NOT_KEPT
     data = content([result], ["ranks"])
-    assert "unknown: numbers of rivals: not in the file" in data["head"]["common"]
+    assert "unknown: numbers of rivals: not in the file" in protocol_lines(report_of([result], ["ranks"]))
     assert "ranks: unknown: numbers of rivals: not in the file." in data["cautions"]
     columns = {f"{name}_filtered": UNKNOWN_COUNT for name in ("better", "tied", "rivals")}
     no_ranks = result_of(rows, {"filtered": "raw ranks only"}, **columns)

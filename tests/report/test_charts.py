@@ -40,9 +40,10 @@ def places(drawing):
 
 
 def test_bars_are_to_scale():
-    """Half of the limit fills half of the width of its side."""
-    bar = ElementTree.fromstring(charts.contribution_bar(-0.5, (-1.0, 1.0), 1)).find("g/rect")
-    assert (float(bar.get("x")), float(bar.get("width"))) == (250, 250)
+    """A quarter of the limit fills a quarter of the width; nothing is a thin line."""
+    for size, width in ((0.5, 250), (2.0, 1000), (0.0, 1)):
+        bar = ElementTree.fromstring(charts.contribution_bar(size, 2.0, 1)).find("rect")
+        assert (bar.get("x"), float(bar.get("width"))) == (None, width)
 
 
 def test_curves_have_bands_and_gaps():

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from grids import light
 from made_results import noted, replaced
-from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, N_TEST, NAMES, content, mean_of, ranks_of
+from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, N_TEST, NAMES, Reader, content, mean_of, ranks_of
 
 import kgeval as kg
 from kgeval.base.wording import printable, shown_label, written
@@ -17,11 +17,12 @@ from kgeval.comparison.beside import with_baselines
 from kgeval.display.table import Table
 from kgeval.metrics.grammar import display_of
 from kgeval.report import page_report
-from kgeval.report.document import Fold
+from kgeval.report.page import write_page
 from kgeval.report.page_answer import gained, values
+from kgeval.report.page_background import protocol_lines
 from kgeval.report.page_cautions import merged
 from kgeval.report.page_distributions import distribution, hits_at_cuts
-from kgeval.report.page_groups import breakdown, group_values
+from kgeval.report.page_groups import breakdown, value_table
 from kgeval.report.page_metrics import metric_table
 from kgeval.report.page_relations import patterns_of, relations, triples_by_relation
 from kgeval.report.page_report import report_of
@@ -211,15 +212,13 @@ def groups_of(report, name):
     return [{group: len(rows) for group, rows in of_model.items()} for of_model in breakdown(report, name).rows]
 
 
-def words_of(parts):
-    """The texts of parts, also of those that are folded."""
-    inner = [text for part in parts if isinstance(part, Fold) for text in words_of(part.parts)]
-    return [*inner, *(part.text for part in parts if hasattr(part, "text"))]
-
-
 def over_splits(report):
-    """What is said of the splits of cardinality and pattern."""
-    return [text for text in words_of(group_values(report)) if "computed from all splits" in text]
+    """The columns that are said to be computed from all splits."""
+    said = (
+        " (filtered ranks of both sides, realistic ties), which is computed from all splits unless a note names others"
+    )
+    tables = [value_table(report, name, breakdown(report, name)) for name in report.parts[0].columns.columns]
+    return sorted(table.columns[0].heading for table in tables if said in table.caption)
 
 
 @pytest.mark.parametrize("is_given", [True, False])
@@ -237,7 +236,7 @@ def test_features_that_a_result_has_stay_as_they_are(is_given):
     assert groups_of(report, "seen") == [{"unseen entity": 16}]
     report = report_of([result], ["one"], given)
     assert groups_of(report, "cardinality") == [{"1-N": 16}]
-    assert over_splits(report) == ["cardinality and pattern are computed from all splits."]
+    assert over_splits(report) == ["cardinality", "pattern"]
     half = result.with_features(features=["cardinality"], means_from=["train"])
     report = report_of([half], ["one"], given)
     notes = content([half], ["one"], given)["notes"]
@@ -246,7 +245,7 @@ def test_features_that_a_result_has_stay_as_they_are(is_given):
     assert "cardinality" in names
     assert "pattern" not in names  # over all splits it would stand below a note that says train
     report = report_of([result.with_features(features=["pattern"])], ["one"], given)
-    assert over_splits(report) == ["cardinality and pattern are computed from all splits."]
+    assert over_splits(report) == ["cardinality", "pattern"]
 
 
 @pytest.mark.thorough
@@ -255,7 +254,7 @@ def test_without_features_nothing_is_said_of_their_splits(made):
     result = replaced(made[0][0], source=None, rivals=kept_rivals(made[0][0])[0])
     assert over_splits(report_of([result], ["one"])) == []
     patterned = replaced(made[0][0].with_features(features=["pattern"]), source=None, rivals=kept_rivals(result)[0])
-    assert over_splits(report_of([patterned], ["one"])) == ["pattern is computed from all splits."]
+    assert over_splits(report_of([patterned], ["one"])) == ["pattern"]
 
 
 def test_the_breakdowns(made, data):
@@ -303,6 +302,8 @@ def test_the_largest_groups_of_an_ordered_column_are_kept(made):
     assert [len(rows) for rows in many.rows[0].values()] == [2] * 20 + [12] * 20
     assert many.n_left == 20
     assert many.share_left == pytest.approx(20 / 300, abs=1e-12)
+    caption = value_table(report_of([featured], ["one"]), "many", many).caption
+    assert caption.endswith("; 20 smaller groups, 6.7% of the ranks, are left out")
     ranks = [rank for _, _, rank in ranks_of(result)]
     shown = content([featured], ["one"])["tables"]["metrics-by-many"]
     assert shown[39]["MRR"] == pytest.approx(mean_of("MRR", ranks[288:]), abs=1e-12)
@@ -418,7 +419,7 @@ def test_undefined_numbers_are_none_with_their_reason():
 
 
 @pytest.mark.thorough
-def test_what_all_results_say_is_said_once(made, data):
+def test_what_all_results_say_is_said_once(made):
     """What all results say stands once, what one says alone stands with its name."""
     found = content([made[0][0], noted(made[0][1], "only the second")], ["one", "two"])
     assert "two: only the second." in found["notes"]
@@ -426,9 +427,14 @@ def test_what_all_results_say_is_said_once(made, data):
     assert len(leaks) == 2  # about triples that are in train, or may be copied from it
     lines = [*found["cautions"], *found["notes"]]
     assert [sum(printable(note) in line for line in lines) for note in leaks] == [1, 1]
-    assert data["head"]["common"][0].startswith(printable(made[1].name))
-    assert data["head"]["own"] == [[], [], []]
-    assert data["head"]["common"][-1] == f"scorer: {made[0][0].facts['scorer']}"
+    protocol = protocol_lines(report_of(made[0], NAMES))
+    assert protocol[0].startswith(made[1].name)
+    assert protocol[-1] == f"scorer: {made[0][0].facts['scorer']}"  # all lines are common
+    named = protocol_lines(
+        report_of([made[0][0], replaced(made[0][1], facts=made[0][1].facts | {"scorer": "s"})], "ab")
+    )
+    assert named[:-2] == protocol[:-1]
+    assert named[-2:] == [f"a: {protocol[-1]}", "b: scorer: s"]
 
 
 def test_notes_that_differ_in_numbers_are_merged():
@@ -509,18 +515,18 @@ def test_without_a_comparison_a_relation_opens_its_worst_ranks(made):
         assert [row["rank_first"] for row in opened] == sorted(ranks[name], reverse=True)[:3]
 
 
-def test_leaders_are_those_that_the_test_cannot_tell_apart(made, data):
+def test_leaders_are_those_that_the_test_cannot_tell_apart(made):
     """For each compared metric, from the table of the comparison by a loop."""
-    comparison = made[2]
-    assert list(data["verdict"]["leaders"]) == ["mrr", "hits@10", "mr"]
-    for key, leaders in data["verdict"]["leaders"].items():
+    comparison, report = made[2], report_of(made[0], NAMES, made[1], made[2])
+    assert list(report.leaders) == ["mrr", "hits@10", "mr"]
+    for key, leaders in report.leaders.items():
         best = comparison.best(key)
         beaten = set()
         for row in comparison.differences.to_dict("records"):
             if row["metric"] == key and row["better"] == best:
                 beaten |= {row["first"], row["second"]} - {best}
         assert set(leaders) == set(NAMES) - beaten
-    assert data["verdict"]["outcome"] == ("better" if len(data["verdict"]["leaders"]["mrr"]) == 1 else "undecided")
+    assert report.verdict.outcome == ("better" if len(report.leaders["mrr"]) == 1 else "undecided")
 
 
 @pytest.mark.thorough
@@ -712,14 +718,18 @@ def test_labels_are_shown_as_one_printable_line(label):
     assert "\u202e" not in shown
 
 
-def test_every_string_of_the_data_is_printable(made):
+def test_every_string_of_a_page_is_printable(made, tmp_path):
     """Names, notes, groups, reasons: no string reaches the page with a control or a direction character."""
     seen = []
     results, dataset, _ = made
     result = noted(results[0], "evil\u202e\x1b[2J").with_columns({"k\u202e": ["\x00"] * len(results[0].table)})
-    data = content([result], ["\u202ename"], dataset)
-    assert data["models"] == ["\\u202ename"]
-    assert "\\u202ename: evil\\u202e\\x1b[2J." in data["notes"]
+    write_page(result, tmp_path / "page.html", names="\u202ename", dataset=dataset)
+    page = Reader(tmp_path / "page.html")
+    data = page.data()
+    assert page.rows("metrics-filtered-both")[0][0][0] == "\\u202ename"
+    text = "".join(page.text)
+    assert "\\u202ename: evil\\u202e\\x1b[2J." in text
+    assert text.replace("\n", "").isprintable()
     assert "metrics-by-k\\u202e" in data["tables"]
 
     def visit(value):
