@@ -208,34 +208,14 @@ class AcrossDatasets:
 
     def lines(self) -> list[str]:
         """Return sentences about the ranks and the tests, one per line; the notes come last."""
-        notes = [f"note: {note}" for note in self.notes]
-        return [printable(line) for line in [*self._rank_lines(), *notes]]
-
-    def _rank_lines(self) -> Iterator[str]:
-        """Yield the lines about the mean ranks and the tests."""
-        heading = display_of(self.metric).heading
-        if not self.n_datasets:
-            yield f"mean ranks by {heading}: no dataset has values of all models"
-            return
-        ranks = ", ".join(f"{model} {rank:.2f}" for model, rank in zip(self.models, self.table["mean_rank"]))
-        over = counted(self.n_datasets, "dataset")
         direction = "" if self.higher_is_better else ", lower is better"
-        yield f"mean ranks by {heading}{direction} over {over} (1 is best): {ranks}"
-        if self.friedman is not None:
-            yield _friedman_line(self.friedman, self.alpha)
-        if self.nemenyi is not None:
-            yield from self._pair_lines(self.nemenyi)
-
-    def _pair_lines(self, test: Nemenyi) -> Iterator[str]:
-        """Yield the lines about the tests of pairs."""
-        pairs = self.pairs
-        decided = pairs[pairs["better"] != UNDECIDED]
-        texts = [f"{row['first']} over {row['second']}" for row in decided.to_dict("records")]
-        better = f"better: {listed(texts, MAX_TEXTS)}" if texts else "no pair is told apart"
-        yield (
-            f"Nemenyi's test: two models are told apart if their mean ranks differ by {test.critical_difference:.2f} "
-            f"or more (significance level {self.alpha:g} for all {counted(len(pairs), 'pair')} together); {better}"
-        )
+        start = f"mean ranks by {display_of(self.metric).heading}{direction}"
+        ranks = ", ".join(f"{model} {rank:.2f}" for model, rank in zip(self.models, self.table["mean_rank"]))
+        lines = [f"{start} over {counted(self.n_datasets, 'dataset')} (1 is best): {ranks}"]
+        lines = lines if self.n_datasets else [f"{start}: no dataset has values of all models"]
+        lines += [] if self.friedman is None else [_friedman_line(self.friedman, self.alpha)]
+        lines += [] if self.nemenyi is None else [_pair_line(self.pairs, self.nemenyi, self.alpha)]
+        return [printable(line) for line in [*lines, *(f"note: {note}" for note in self.notes)]]
 
     def _order(self) -> list[int]:
         """Return the columns of `values`, best mean rank first."""
@@ -309,6 +289,17 @@ def _cautions(n_datasets: int) -> Iterator[str]:
     yield (
         "the datasets are the observations of these tests; datasets made from each other, such as FB15k and FB15k-237, "
         "are not independent"
+    )
+
+
+def _pair_line(pairs: pd.DataFrame, test: Nemenyi, alpha: float) -> str:
+    """Return the sentence about Nemenyi's test of all pairs."""
+    decided = pairs[pairs["better"] != UNDECIDED]
+    texts = [f"{first} over {second}" for first, second in zip(decided["first"], decided["second"])]
+    better = f"better: {listed(texts, MAX_TEXTS)}" if texts else "no pair is told apart"
+    return (
+        f"Nemenyi's test: two models are told apart if their mean ranks differ by {test.critical_difference:.2f} "
+        f"or more (significance level {alpha:g} for all {counted(len(pairs), 'pair')} together); {better}"
     )
 
 

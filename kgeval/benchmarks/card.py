@@ -231,7 +231,7 @@ class Card:
         >>> dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1, name="toy")
         >>> run = kg.evaluate(lambda s, p, o: -abs(s - o), dataset, kg.Protocol(sides="object"), progress=False)
         >>> print(Card.of(run).paragraph())  # doctest: +ELLIPSIS
-        We evaluated <lambda> on toy (4 entities, 1 relation and 2 test triples; ...
+        We evaluated <lambda> on toy (SHA-256 ...
         """
         return run_paragraph(self.content, style)
 

@@ -305,16 +305,11 @@ def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> Iterator[s
     decimals, places = display_of(terms.metric).decimals, []
     for dataset, rows in cells.groupby("dataset", sort=False):
         sds = rows.set_index("model")["sd"].dropna().sort_values(kind="stable")
-        if (
-            rows["n_seeds"].min() < MIN_TO_SEPARATE
-            and len(sds) > 1
-            and sds.iloc[-1] >= UNEQUAL * sds.iloc[0]
-            and sds.iloc[-1]
-        ):
-            ends = [
-                f"{model} {written(sd, enough_decimals([sd], decimals))}" for model, sd in sds.iloc[[0, -1]].items()
-            ]
-            places.append(f"{dataset} ({' to '.join(ends)})")
+        is_unequal = len(sds) > 1 and sds.max() > 0.0 and sds.max() >= UNEQUAL * sds.min()
+        if is_unequal and rows["n_seeds"].min() < MIN_TO_SEPARATE:
+            ends = sds.iloc[[0, -1]].items()
+            texts = [f"{model} {written(sd, enough_decimals([sd], decimals))}" for model, sd in ends]
+            places.append(f"{dataset} ({' to '.join(texts)})")
     if places and terms.spread == "pooled":
         yield (
             f"the SDs over seeds differ {UNEQUAL}-fold or more on {listed(places, MAX_PLACES)}: the t test pools them, "

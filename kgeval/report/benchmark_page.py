@@ -18,29 +18,26 @@ from typing import Any
 from kgeval._version import __version__
 from kgeval.base.checks import grouped, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
-from kgeval.base.wording import decimals_for, p_text, printable, shown_label, written
+from kgeval.base.wording import decimals_for, printable, shown_label, written
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.tables import mean_cells, table_notes
 from kgeval.comparison.comparison import compare
 from kgeval.comparison.rows import NO_RUN, best_first, row_of
 from kgeval.comparison.texts import holm_words
 from kgeval.comparison.verdict import shown_name
-from kgeval.display.differences import difference_matrix, shown_differences
+from kgeval.display.differences import shown_differences
 from kgeval.display.html import interval_bar, model_class
-from kgeval.display.media import frame_records
 from kgeval.display.table import BOLD, Cell, Column, Table, heading_of, titled
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
 from kgeval.report import document as page
-from kgeval.report.figure_svg import svg
-from kgeval.report.figures import rank_diagram
 
 Rows = Sequence[Mapping[Any, Any]]
 MAX_COLUMNS = 3  # metrics whose intervals stand beside the values, not below them
 MAX_NAME = 24  # characters of a dataset in the heading of a column
 N_MOVED = 3  # relations with the largest gains, and with the largest losses, of each dataset
-MAX_FOREST = 4  # models; the differences of more are half a matrix
+MAX_FOREST = 4  # models; of more, the differences of the best model are shown, and all in a fold
 DECIDED = "Bold: decided, better than every other model."
 
 
@@ -89,15 +86,8 @@ def write_benchmark_page(
     check_page_target(path, overwrite)
     if not title or not title.strip():
         title = f"kgeval benchmark: {', '.join(benchmark.datasets)}"
-    frames = {name: getattr(benchmark, name) for name in ("table", "differences", "runs")}
-    more = {
-        "verdict": benchmark.verdict.sentence,
-        "leaders": benchmark.verdict.leaders,
-        "header": benchmark.header(),
-        **{name: frame_records(frame.set_index(list(frame.columns[:1]))) for name, frame in frames.items()},
-    }
     with replacing(path, overwrite) as stream:
-        stream.write(page.page_html(title, _sections(benchmark, title), more).encode("utf-8"))
+        stream.write(page.page_html(title, _sections(benchmark, title)).encode("utf-8"))
 
 
 def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
@@ -207,37 +197,39 @@ def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
 
 
 def _differences(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
-    """Return the differences in the primary metric, drawn; those of many models also as half a matrix."""
-    frame, alpha, baseline = benchmark.differences, benchmark.alpha, benchmark.terms.baseline
+    """Return the differences in the primary metric; of many models, those of the best one, and all in a fold."""
+    frame, baseline = benchmark.differences, benchmark.terms.baseline
     rows = frame.to_dict("records")
     if baseline is not None:
         others = [row["second"] if row["first"] == baseline else row["first"] for row in rows]
         rows = [row_of(frame, row["metric"], one, baseline, row["dataset"]) for row, one in zip(rows, others)]
     rows = [row for row in rows if row["decision"] != NO_RUN]
-    at, heading = benchmark.datasets.index, heading_of(benchmark.metric)
+    at = benchmark.datasets.index
     rows.sort(key=lambda row: (at(row["dataset"]), places[row["first"]], places[row["second"]]))
-    text = holm_words(int(frame["p"].notna().sum()), "all differences of all datasets", alpha)
-    drawn = shown_differences(rows, alpha, has_datasets=True, has_metrics=False, is_brief=True)
-    _, pairs, numbers, *others, _ = drawn.columns  # without dataset and better model
-    bold = [replace(cell, is_best=bool(row["better"])) for cell, row in zip(numbers.cells, rows)]
-    which = "the model with the better value - the other" if baseline is None else "the model - the baseline"
-    caption = f"Differences in {heading}: {which}. Bold, filled mark: decided. Open mark: undecided."
-    columns, groups = [pairs, replace(numbers, cells=bold), *others], _groups(rows, benchmark)
-    drawn = replace(drawn, columns=columns, caption=caption, name="differences", groups=groups, kind="bars")
+    text = holm_words(int(frame["p"].notna().sum()), "all differences of all datasets", benchmark.alpha)
+    best = {dataset: found[0] for dataset, found in benchmark.verdict.leaders.items() if found}
     parts: list[page.PagePart] = [
         page.Text(f"{text}; exactly then its interval contains 0. Other metrics are not tested.")
     ]
+    which = "model with the better value - other model" if baseline is None else "model - baseline"
+    everything = [_difference_table(benchmark, rows, "differences", which)] if rows else []
     if baseline is not None or len(places) <= MAX_FOREST:
-        parts += [drawn] if rows else []
+        parts += everything
     else:
-        parts.append(page.Text("Bold: decided; blue, the model of the row is better; orange, that of the column is."))
-        for place, (dataset, of) in enumerate(grouped((row["dataset"], row) for row in rows).items(), 1):
-            names = {name for row in of for name in (row["first"], row["second"])}
-            half = difference_matrix(of, alpha, {model: at for model, at in places.items() if model in names})
-            caption = f"{dataset}: {heading} of the row - {heading} of the column"
-            parts.append(replace(half, caption=caption, name=f"differences-{place}", kind="matrix fit"))
-        parts.append(page.Fold("All differences with their intervals", [drawn], "tests"))
+        of_best = [row for row in rows if best.get(row["dataset"]) == row["first"]]
+        parts += [_difference_table(benchmark, of_best, "best", "best model - other model")] if of_best else []
+        parts.append(page.Fold("All differences", everything, "tests"))
     return page.Section("differences", "Differences", parts, "Which models differ, and by how much?")
+
+
+def _difference_table(benchmark: Benchmark, rows: Rows, name: str, which: str) -> Table:
+    """Return a table of differences with their intervals, drawn; the caption says which they are."""
+    drawn = shown_differences(rows, benchmark.alpha, has_datasets=True, has_metrics=False, is_brief=True)
+    _, pairs, numbers, *others, _ = drawn.columns  # without dataset and better model
+    bold = [replace(cell, is_best=bool(row["better"])) for cell, row in zip(numbers.cells, rows)]
+    caption = f"{heading_of(benchmark.metric)}: {which}. Bold, filled mark: decided. Open mark: undecided."
+    columns, groups = [pairs, replace(numbers, cells=bold), *others], _groups(rows, benchmark)
+    return replace(drawn, columns=columns, caption=caption, name=name, groups=groups, kind="bars")
 
 
 def _where(benchmark: Benchmark) -> list[page.Section]:
@@ -307,20 +299,8 @@ def _seeds(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
 
 
 def _together(benchmark: Benchmark) -> page.Section:
-    """Return the tests over datasets, if they tell any two models apart; else a line about them."""
-    across, parts = benchmark.across(), list[page.PagePart]()
-    order = list(across.models)
-    p_values = [] if across.friedman is None else [across.friedman.p_value, *across.pairs["p_nemenyi"]]
-    lines, smallest = list(across.notes), min(p_values, default=math.inf)
-    if across.nemenyi is not None and smallest <= across.alpha:
-        groups = [(order.index(group[0]), order.index(group[-1])) for group in across.groups]
-        models, name = list(zip(order, across.table["mean_rank"])), "Mean ranks of the models, best at the left"
-        drawing = partial(svg, rank_diagram(models, groups, across.nemenyi.critical_difference, name))
-        parts.append(page.Figure(drawing, f"{name}. A thick line joins models that are not told apart."))
-        lines = across.lines()[1:]
-    elif p_values:
-        lines.insert(0, f"no test over datasets tells models apart: the smallest p-value is {p_text(smallest, 1)}")
-    return page.Section("together", "Datasets together", [*parts, page.Lines(lines)])
+    """Return the tests over datasets, if there are any, and the notes about them."""
+    return page.Section("together", "Datasets together", [page.Lines(benchmark.across().lines()[1:])])
 
 
 def _background(benchmark: Benchmark) -> page.Section:

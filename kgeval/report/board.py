@@ -270,7 +270,8 @@ class Board:
         Sorted by the name of the dataset, then by the number of runs, largest first. Within a dataset, tables come last
         if dataset and protocol do not determine which rows have a rank (see `BoardTable.is_fixed`).
     notes : tuple of str
-        Notes about copies, runs without a name or a mean, and datasets with one name but different contents.
+        Notes about datasets with one name but different contents, about the runs of each table, and about left-out
+        ranks; then about copies and runs without a name.
     unread : tuple of (str, str)
         Each file that could not be read, and why.
     n_files : int
@@ -370,14 +371,10 @@ def _card_or_reason(path: Path, place: str) -> Card | str:
 
 def _sorted_board(runs: Sequence[BoardRun], unread: Sequence[tuple[str, str]]) -> Board:
     """Return the board of all runs: copies are merged, runs are grouped into tables, and doubtful things are noted."""
-    merged, notes = _without_copies(runs)
-    n_unnamed = sum(not run.card.is_named for run in merged)
-    if n_unnamed:
-        shown = counted(n_unnamed, "run has no name; it is", "runs have no name; they are")
-        notes.append(f"{shown} shown by file name: name runs with kgeval evaluate --name")
+    merged, copies = _without_copies(runs)
     of_table = grouped((run.table_key, run) for run in _labelled(merged))
     prints = grouped(dict.fromkeys(key[:2] for key in of_table))
-    notes += [
+    notes = [
         f"{dataset} stands for {counted(len(found), 'dataset')} with different contents (fingerprints "
         f"{', '.join(sorted(one[:N_HEX] for one in found))})"
         for dataset, found in sorted(prints.items())
@@ -388,8 +385,13 @@ def _sorted_board(runs: Sequence[BoardRun], unread: Sequence[tuple[str, str]]) -
         return table.dataset, not table.is_fixed, -len(table.runs), -table.card.n_ranks, table.runs[0].table_key
 
     tables = sorted(map(_table_of, of_table.values()), key=order)
-    for table in tables:
-        notes += [*([f"{table.dataset}: {table.caution}"] if table.caution else []), *table.notes]
+    notes += [note for table in tables for note in table.notes]
+    notes += [f"{table.dataset}: {table.caution}" for table in tables if table.caution]
+    notes += copies
+    n_unnamed = sum(not run.card.is_named for run in merged)
+    if n_unnamed:
+        shown = counted(n_unnamed, "run has no name; it is", "runs have no name; they are")
+        notes.append(f"{shown} shown by file name: name runs with kgeval evaluate --name")
     return Board(tuple(tables), tuple(dict.fromkeys(notes)), tuple(unread), len(runs) + len(unread))
 
 

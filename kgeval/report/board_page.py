@@ -6,7 +6,6 @@ Users and ``kgeval board`` call it.
 from __future__ import annotations
 
 import math
-import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -30,16 +29,11 @@ from kgeval.results.display import MAX_TIES
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 
-FIELDS = ("model", "counts", "ties", "hashes")  # of a card, in the JSON of the page
 MAX_HEADLINE, N_LEADERS = 170, 3  # characters of two lines; leaders and datasets that a longer headline names
 MAX_NAME, MAX_PLACE = 24, 28  # characters of a name in headline and navigation, and of a file
-# Words of notes, gravest first: numbers that cannot be, that do not compare, that are not averaged.
-GRAVE = (
-    "contradicts", "not known", "different contents", "may differ", "not averaged",
-)  # fmt: skip
 NO_TEST = (
     "A board sorts, it does not test: a lead may be chance. To test it: kgeval compare (one run of each model) or "
-    "kgeval benchmark (several seeds), with the files as below each table."
+    "kgeval benchmark (several seeds), with the results (.kgeval) of the runs."
 )
 VALUES = "One run: value and interval over test triples. Several seeds: mean ± standard deviation."
 MIXED = "Single runs stand beside means over seeds: the best of several single runs is partly luck."
@@ -97,24 +91,15 @@ def write_board(
     datasets = dict.fromkeys(one.dataset for one in board.tables)
     if not title or not title.strip():
         title = f"kgeval board: {', '.join(datasets)}"
-    sections = _sections(board, title)
-    records = [
-        {name: run.card.content[name] for name in FIELDS}
-        | {"table": f"board-{i}", "file": run.place, "copies": run.copies}
-        | {"metrics": {metric: run.card.content["metrics"].get(metric) for metric in one.metrics}}
-        for i, one in enumerate(board.tables, 1)
-        for run in one.runs
-    ]
-    text = page.page_html(title, sections, {"runs": records, "notes": board.notes})
     with replacing(path, overwrite) as stream:
-        stream.write(text.encode("utf-8"))
+        stream.write(page.page_html(title, _sections(board, title)).encode("utf-8"))
 
 
 def _sections(board: Board, title: str) -> list[page.Section]:
     """Return the sections: the leaders, the tables, and what could not be read."""
     names = _names(board.tables)
     details = [f"{board.sentence()}. {NO_TEST}"]
-    parts = [_leaders(board.tables, names), *page.graded(board.notes, GRAVE), page.Text(LEGEND)]
+    parts = [_leaders(board.tables, names), *page.cautions(board.notes, page.N_OPEN), page.Text(LEGEND)]
     made = [page.first_section(title, _headline(board.tables, names) or "no ranked run", "", details, parts, "Board")]
     made += [_table_section(one, i, name) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:
@@ -155,17 +140,14 @@ def _leaders(tables: Sequence[BoardTable], names: Sequence[str]) -> Table:
     apart = [one.heading if n_tables[one.dataset] > 1 else "" for one in tables]
     cells = [Cell(printable(name), markup=link, note=why) for name, link, why in zip(names, links, apart)]
     heading = " or ".join(dict.fromkeys(heading_of(one.metrics[0]) for one in tables if one.metrics)) or "value"
-    heads = (("best model", ""), (heading, ""), ("second model", ""), (heading, f"second {heading}"), ("ahead by", ""))
-    columns = [
-        Column(head, column, is_label=head.endswith("model"), key=key)
-        for (head, key), column in zip(heads, zip(*map(_lead, tables)))
-    ]
+    columns = [Column("dataset", cells, is_label=True)]
+    heads = ("best model", heading, "second model", f"second {heading}", "ahead by")
+    for head, column in zip(heads, zip(*map(_lead, tables))):
+        columns.append(Column(head, column, is_label=head.endswith("model")))
     caption = (
         f"Leaders of each dataset, protocol and number of ranks; values of different rows do not compare. {VALUES}"
     )
-    return Table(
-        [Column("dataset", cells, is_label=True), *columns], caption=caption, name="leaders", kind="fit leaders"
-    )
+    return Table(columns, caption=caption, name="leaders", kind="fit leaders")
 
 
 def _lead(one: BoardTable) -> list[Cell]:
@@ -174,14 +156,10 @@ def _lead(one: BoardTable) -> list[Cell]:
         return [Cell("no ranked run"), *[Cell()] * 4]
     metric, models = one.metrics[0], one.best_of_models
     decimals, sign = display_of(metric).decimals, 1 if Key.parse(metric).higher_is_better else -1
-    shown = [
-        cell
-        for row, _ in models[:2]
-        for cell in (
-            replace(_model(row, one.is_mixed), text=shown_name(row.model, MAX_NAME)),
-            _value(row, metric, decimals),
-        )
-    ]
+    shown = list[Cell]()
+    for row, _ in models[:2]:
+        named = replace(_model(row, one.is_mixed), text=shown_name(row.model, MAX_NAME))
+        shown += [named, _value(row, metric, decimals)]
     if len(models) == 1:
         return [*shown, Cell(), Cell(), Cell("only model")]
     gap = abs(models[0][1] - models[1][1])
@@ -196,22 +174,13 @@ def _lead(one: BoardTable) -> list[Cell]:
 
 
 def _table_section(one: BoardTable, place: int, name: str) -> page.Section:
-    """Return the section of a table: its protocol, its rows, and the command that tests their differences."""
+    """Return the section of a table: its protocol and its rows."""
     metric = one.metrics[0] if one.metrics else "mrr"
     parts: list[page.PagePart] = [page.Text(one.caution[0].upper() + one.caution[1:], "caution")] if one.caution else []
     caption = f"Table {place}: {printable(one.dataset)}, best {heading_of(metric)} first."
     caption += f" {MIXED}" if one.is_mixed else ""
     rows = _rows_table(one.rows, one.metrics, caption, f"board-{place}", "sortable board")
-    runs = [run for row, _ in one.ranked for run in row.runs]
-    files = [str(Path(run.place).with_suffix(".kgeval")) for run in runs]
-    command = "benchmark" if len(runs) > len(one.ranked) else "compare"
-    code = page.Code(f"kgeval {command} {shlex.join(map(printable, files))} --metrics {metric}", f"test-{place}")
-    parts += [
-        page.Text(f"Protocol: {one.heading}."),
-        rows,
-        *([page.Fold("Test the differences", [code])] if len(one.ranked) > 1 else []),
-    ]
-    return page.Section(f"table-{place}", name, parts)
+    return page.Section(f"table-{place}", name, [*parts, page.Text(f"Protocol: {one.heading}."), rows])
 
 
 def _rows_table(rows: Sequence[BoardRow], metrics: Sequence[str], caption: str, name: str, kind: str) -> Table:

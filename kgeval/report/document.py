@@ -286,28 +286,6 @@ def is_description(note: str) -> bool:
     return re.search(r"\d dimensions|\d complex dimensions", note) is not None
 
 
-def graded(notes: Sequence[str], grave: Sequence[str]) -> list[PagePart]:
-    """Return notes, gravest first, of which at most two are open, and only grave ones; how a model was read is none.
-
-    Parameters
-    ----------
-    notes : sequence of str
-    grave : sequence of str
-        Words of grave notes, gravest first.
-
-    Examples
-    --------
-    >>> graded(["25 dimensions", "no run of A", "are they the same run?"], ["same run", "no run"])[0].texts
-    ['are they the same run?', 'no run of A']
-    """
-    ranks = {
-        note: next((i for i, word in enumerate(grave) if word in note and not is_description(note)), len(grave))
-        for note in notes
-    }
-    n_grave = sum(rank < len(grave) for rank in ranks.values())
-    return cautions(sorted(ranks, key=lambda note: ranks[note]), min(N_OPEN, n_grave))
-
-
 def again(command: str, version: str) -> Fold:
     """Return the fold with the command that makes the page again, and the citation, which the README has too.
 

@@ -29,7 +29,6 @@ from kgeval.base.checks import (
     answers_old_names,
     check_positive_int,
     counted,
-    listed,
     names_unknown_arguments,
     shows_only,
 )
@@ -41,7 +40,6 @@ from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.names import Results, check_names, name_results
 from kgeval.comparison.rows import best_first
 from kgeval.comparison.tables import model_order
-from kgeval.comparison.verdict import Verdict
 from kgeval.display.differences import leader_first
 from kgeval.display.html_tables import short
 from kgeval.errors import MetricError
@@ -195,7 +193,7 @@ def relation_comparison(
     check_positive_int("limit", limit, MetricError)
     order = found.sizes.sort_values(ascending=False, kind="stable").index
     drawn = order[:limit]
-    shown = distinct_labels(found.labels(drawn), MAX_RELATION)
+    shown = distinct_labels([_named(label, names) for label in drawn], MAX_RELATION)
     counts = [f"({found.sizes[label]:,.0f})" for label in drawn]
     room = style_of(style).label
     labels = [f"{name} {n}" if len(name + n) < room else f"{name}\n{n}" for name, n in zip(shown, counts)]
@@ -241,10 +239,10 @@ def degree_curve(
     """
     found = _grouped(groups, column, metric, names)
     drawn = pd.Index(sorted(found.sizes.index, key=figures.first_number))
-    shown = distinct_labels(found.labels(drawn), 16)
+    shown = distinct_labels([_named(label, names) for label in drawn], 16)
     labels = [f"{text}\n({found.sizes[label]:,.0f})" for text, label in zip(shown, drawn)]
     name = str(next(iter(found.frames.values())).index.name or column)
-    words = short(found.shown_names.get(name, column_words(name)), 28)
+    words = short(_named(name, names, column_words(name)), 28)
     heading = f"{display_of(found.key).heading} by {words}: {found.sizes.sum():,.0f} ranks"
     axis = f"{words} (number of ranks)"
     figure = figures.values_by_group(found.frames, drawn, labels, found.key, heading, axis)
@@ -294,15 +292,15 @@ def difference_plot(
     rows = table[np.isfinite(table["difference"].to_numpy(dtype=np.float64))]
     if not len(rows):
         raise MetricError(f"difference_plot needs a finite difference; got none in {len(table)} rows")
-    is_pairs, shown_names = {"first", "second", "metric"} <= set(rows.columns), _split_names(names)[1]
+    is_pairs = {"first", "second", "metric"} <= set(rows.columns)
     rule = "decided" if {"better", "decided"} & set(rows.columns) else "the interval excludes 0"
     if set(CORRECTED) <= set(rows.columns):  # groups of ranks
         rule = "decided; intervals corrected for the number of groups"
         rows = rows.assign(**{end.removesuffix("_corrected"): rows[end] for end in CORRECTED})
     decided = rows["better"] != "" if "better" in rows.columns else rows.get("decided", rows["low"] * rows["high"] > 0)
     room = style_of(style).label
-    groups = [_named(label, shown_names) for label in rows.index]
-    labels = _pair_labels(rows, shown_names, room) if is_pairs else distinct_labels(groups, room)
+    groups = [_named(label, names) for label in rows.index]
+    labels = _pair_labels(rows, names, room) if is_pairs else distinct_labels(groups, room)
     rows = rows.assign(decided=decided.astype(bool), label=labels)
     parts = [("difference", "", rows)]
     if is_pairs:
@@ -313,7 +311,7 @@ def difference_plot(
             heading = f"difference of {shown.heading}{' (lower is better)' if shown.lower_is_better else ''}"
             parts.append((heading, "".join(f" on {printable(one)}" for one in on), leader_first(part)))
     each, more = divmod(limit, len(parts))
-    parts = [(*names, part.iloc[: max(1, each + (i < more))]) for i, (*names, part) in enumerate(parts)]
+    parts = [(*words, part.iloc[: max(1, each + (i < more))]) for i, (*words, part) in enumerate(parts)]
     n_drawn = sum(len(part) for *_, part in parts)
     size = f"{n_drawn:,} of {len(table):,} differences" if n_drawn < len(table) else f"{n_drawn:,} differences"
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
@@ -364,8 +362,7 @@ def critical_differences(
             "critical_differences needs at least two models and a dataset with values of all models; got "
             f"{counted(len(models), 'model')} and {counted(n_datasets, 'such dataset')}"
         )
-    shown_names = _split_names(names)[1]
-    ranks = [(_named(model, shown_names), rank) for model, rank in zip(models, across.table["mean_rank"].tolist())]
+    ranks = [(_named(model, names), rank) for model, rank in zip(models, across.table["mean_rank"].tolist())]
     groups = [(models.index(group[0]), models.index(group[-1])) for group in across.groups]
     level = f"Nemenyi's test, significance level {across.alpha:g}"
     told = (
@@ -500,16 +497,10 @@ def roc(
     return draw(figure, style, ax, title)
 
 
-def _named(label: Any, shown_names: Mapping[str, str]) -> str:
-    """Return the name to show for a label, printable; the label itself if `shown_names` does not contain it."""
-    return printable(shown_names.get(str(label), str(label)))
-
-
-def _split_names(names: Names) -> tuple[Sequence[str] | None, dict[str, str]]:
-    """Return the names of the models, and the names to show in place of labels; one of the two is empty."""
-    if isinstance(names, Mapping):
-        return None, {str(label): str(name) for label, name in names.items()}
-    return names, {}
+def _named(label: Any, names: Names, usual: str | None = None) -> str:
+    """Return the name to show for a label, printable: that of a mapping, else the usual name, else the label."""
+    shown = names.get(str(label), usual) if isinstance(names, Mapping) else usual
+    return printable(str(label if shown is None else shown))
 
 
 def _best_first(results: Any) -> Any:
@@ -534,10 +525,9 @@ def _best_first(results: Any) -> Any:
     return {run.model if is_single else run.name: result for run, result in runs}
 
 
-def _models(results: Any, names: Names) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return results or tables by the names to show, and the names to show in place of other labels."""
-    model_names, shown_names = _split_names(names)
-    results = _best_first(results)
+def _models(results: Any, names: Names) -> dict[str, Any]:
+    """Return results or tables by the names to show."""
+    model_names, results = None if isinstance(names, Mapping) else names, _best_first(results)
     listed = [results] if isinstance(results, (EvaluationResult, pd.DataFrame)) else list(results)
     named: dict[str, Any]
     if any(isinstance(item, pd.DataFrame) for item in listed):
@@ -545,8 +535,8 @@ def _models(results: Any, names: Names) -> tuple[dict[str, Any], dict[str, str]]
         named = dict(zip(check_names(model_names, len(listed), "table"), listed))
     else:
         named = dict(name_results(results, model_names))
-    labels = check_names([_named(name, shown_names) for name in named], len(named))
-    return dict(zip(labels, named.values())), shown_names
+    labels = check_names([_named(name, names) for name in named], len(named))
+    return dict(zip(labels, named.values()))
 
 
 def _draw_ranks(
@@ -557,7 +547,7 @@ def _draw_ranks(
     The title warns if the results differ in dataset or protocol. Raises a MetricError if a result has no known rank;
     its message has the name of `build`, which is that of the plot.
     """
-    named = {name: entity_part(result) for name, result in _models(results, names)[0].items()}
+    named = {name: entity_part(result) for name, result in _models(results, names).items()}
     unknown = [int(np.isnan(result.rank_table.ranks("filtered")).sum()) for result in named.values()]
     sizes = [len(result.table) for result in named.values()]
     for name, n_unknown, size in zip(named, unknown, sizes):
@@ -580,16 +570,11 @@ def _draw_ranks(
 
 @dataclass(frozen=True)
 class _Groups:
-    """Values by group: a table for each model, the column of the metric, the size of each group, and shown names."""
+    """Values by group: a table for each model, the column of the metric, and the size of each group."""
 
     frames: dict[str, pd.DataFrame]
     key: str
     sizes: pd.Series[Any]
-    shown_names: Mapping[str, str]
-
-    def labels(self, drawn: pd.Index[Any]) -> list[str]:
-        """Return the names of groups to show."""
-        return [_named(label, self.shown_names) for label in drawn]
 
 
 def _grouped(groups: GroupTables, column: str, metric: str, names: Names) -> _Groups:
@@ -597,11 +582,9 @@ def _grouped(groups: GroupTables, column: str, metric: str, names: Names) -> _Gr
 
     Raises a MetricError if a table lacks a needed column or has several rows for a group, or if no value is finite.
     """
-    key, (named, shown_names) = str(parse(metric)), _models(groups, names)
-    frames: dict[str, pd.DataFrame] = {
-        name: item if isinstance(item, pd.DataFrame) else item.by(column, metrics=[metric])
-        for name, item in named.items()
-    }
+    key, frames = str(parse(metric)), dict[str, pd.DataFrame]()
+    for name, item in _models(groups, names).items():
+        frames[name] = item if isinstance(item, pd.DataFrame) else item.by(column, metrics=[metric])
     for name, frame in frames.items():
         missing = [wanted for wanted in ("n", key) if wanted not in frame.columns]
         if missing:
@@ -614,7 +597,7 @@ def _grouped(groups: GroupTables, column: str, metric: str, names: Names) -> _Gr
     if not any(np.isfinite(frame[key].to_numpy(dtype=np.float64)).any() for frame in frames.values()):
         raise MetricError(f"there is nothing to draw: no finite {key} in {sum(map(len, frames.values()))} rows")
     sizes = pd.concat([frame["n"] for frame in frames.values()]).groupby(level=0, sort=False).max()
-    return _Groups(frames, key, sizes, shown_names)
+    return _Groups(frames, key, sizes)
 
 
 def _draw_groups(
@@ -633,24 +616,15 @@ def _draw_groups(
 def _drawn(
     figure: value.Figure, source: Any, cautions: Sequence[str], style: str, ax: Axes | None, title: str | None
 ) -> Figure:
-    """Draw a figure with cautions; of a comparison on a new figure, its verdict stands below the title."""
-    if isinstance(source, Comparison) and ax is None:
-        said = _brief(source.verdict) if style == "paper" else source.verdict.parts[0]
-        figure = replace(figure, title=f"{figure.title}\n{said}")
+    """Draw a figure with cautions; of a comparison on a new figure for the screen, its verdict is below the title."""
+    if isinstance(source, Comparison) and ax is None and style == "screen":
+        figure = replace(figure, title=f"{figure.title}\n{source.verdict.parts[0]}")
     return draw(replace(figure, cautions=("; ".join(cautions),)), style, ax, title)
 
 
-def _brief(verdict: Verdict) -> str:
-    """Return a verdict in one line of a narrow column, without numbers."""
-    leaders = [short(printable(name), 15) for name in verdict.leaders]
-    if len(leaders) == 1:
-        return f"{leaders[0]} beats every other model"
-    return f"Undecided between {listed(leaders, 2 if len(leaders) == 2 else 1)}" if leaders else "No verdict"
-
-
-def _pair_labels(rows: pd.DataFrame, shown_names: Mapping[str, str], limit: int) -> list[str]:
+def _pair_labels(rows: pd.DataFrame, names: Names, limit: int) -> list[str]:
     """Return labels such as "A - B", of two lines if one of them has more than `limit` characters."""
-    firsts, seconds = ([_named(one, shown_names) for one in rows[side]] for side in ("first", "second"))
+    firsts, seconds = ([_named(one, names) for one in rows[side]] for side in ("first", "second"))
     labels = [f"{one} \u2212 {two}" for one, two in zip(firsts, seconds)]
     if max(map(len, labels)) <= limit:
         return labels
