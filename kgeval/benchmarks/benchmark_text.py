@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted
@@ -22,6 +23,7 @@ if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark
 
 MAX_NOTES = 2  # that a terminal shows; the first are the gravest
+PLAIN = Markup(".kgeval-panel.kgeval-panel .plain tbody th { font-weight: 400; }")  # so that bold is the best alone
 # What simulations say of a pooled spread that is not the same for all models (the annex of the guide has the table).
 POOLED = (
     "the models of a dataset vary alike over the seeds, since their variances are pooled; in simulations in which one "
@@ -30,16 +32,21 @@ POOLED = (
 )
 
 
-def table_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
-    """Return the table of means and, if there are any, the table of differences, for a terminal.
+def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
+    """Return verdict, table of means and, if there are any, table of differences, for a terminal.
 
     Parameters
     ----------
     benchmark : Benchmark
     screen : Screen
     """
+    verdict = benchmark.verdict
+    said = [
+        screen.bold(screen.wrapped(verdict.headline)),
+        *([screen.lines([verdict.details])] if verdict.details else []),
+    ]
     tables = [mean_table(benchmark), *([pair_table(benchmark, screen)] if len(benchmark.differences) else [])]
-    return [text_table(table, screen) for table in tables]
+    return ["\n".join(filter(None, said)), *(text_table(table, screen) for table in tables)]
 
 
 def notes_on_method(benchmark: Benchmark) -> Iterator[str]:
@@ -94,15 +101,20 @@ def brief_notes(benchmark: Benchmark) -> list[str]:
 
 
 def benchmark_panel(benchmark: Benchmark) -> Markup:
-    """Return the panel of a benchmark for notebooks: verdict, means and differences, details.
+    """Return the panel of a benchmark for notebooks: verdict, means and differences in the primary metric, details.
 
     Parameters
     ----------
     benchmark : Benchmark
     """
+    verdict, means = benchmark.verdict, mean_table(benchmark)
+    pairs = [pair_table(benchmark)] if len(benchmark.differences) else []
+    tables = map(html_table, [replace(means, columns=means.columns[:4]), *pairs])
     return html.panel(
-        benchmark.verdict.sentence,
-        html_table(mean_table(benchmark)),
-        *([html_table(pair_table(benchmark))] if len(benchmark.differences) else []),
+        verdict.headline,
+        html.line(verdict.details),
+        html.lines(benchmark.notes[:MAX_NOTES]),
+        html.tag("div", html.tag("style", PLAIN), *tables, class_="plain"),
+        html.folded("All metrics", html_table(replace(means, notes=()))),
         html.folded("Protocol, tests and notes", html.lines(benchmark.header())),
     )

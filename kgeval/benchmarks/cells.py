@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,11 @@ EQUAL_RANKS = "are all equal; are they the same run?"
 NOT_INDEPENDENT = "are the same dataset under different protocols; their results are not independent"
 UNEQUAL = 4  # the ratio of the largest and the smallest SD over seeds from which a caution says that they are pooled
 MAX_PLACES = 4  # datasets that the caution names before it counts the others
+N_LEADING = 2  # models of a dataset whose notes on the order of rows come before those of the others
+LEAKS = "leak_notes"  # the fact of a result
+DESCRIBES = " dimensions"  # in a note that says how a model was read
+WITHOUT = 'result.by("leak") (--by leak) gives the metrics without them'
+SHARE = re.compile(r"([\d.]+)%")
 RANK_COLUMNS = ("better_raw", "tied_raw", "better_filtered", "tied_filtered")
 
 
@@ -256,6 +262,7 @@ def benchmark_notes(
     present = cells[cells["n_seeds"] > 0]
     single = present[present["n_seeds"] == 1]
     yield from unequal_spreads(present, terms)
+    yield from _leaks(parts)
     for part in parts:
         yield from (f"{part.dataset}: the ranks of {listed(same)} {EQUAL_RANKS}" for same in _same_ranks(part))
     by_protocol = grouped((part.results[0].protocol.describe(), part.dataset) for part in parts)
@@ -279,8 +286,12 @@ def benchmark_notes(
     if present["n_seeds"].nunique() > 1:
         counts = [f"{row['n_seeds']} of {row['model']} on {row['dataset']}" for row in present.to_dict("records")]
         yield f"the numbers of runs differ: {', '.join(counts)}"
-    of_results = [text for _, text in merged_notes(said for part in parts for said in _notes_of_results(part))]
-    yield from (text for text in of_results if " dimensions" not in text)
+    higher = bool(Key.parse(terms.metric).higher_is_better)
+    leading = present.sort_values("mean", ascending=not higher, kind="stable").groupby("dataset").head(N_LEADING)
+    names = set(leading["model"] + " on " + leading["dataset"]) | {part.dataset for part in parts}
+    said = [pair for part in parts for pair in _notes_of_results(part) if DESCRIBES not in pair[1]]
+    said.sort(key=lambda pair: pair[1].startswith("row order") and pair[0] not in names)
+    yield from (text for _, text in merged_notes(said))
     for part in parts:
         sample = part.alignment.sample
         if sample is not None:
@@ -290,7 +301,7 @@ def benchmark_notes(
             )
         facts = differing_facts(part.results, [run.name for run in part.runs])
         yield from (f"{part.dataset}: {caution}" for caution in facts)
-    yield from (text for text in of_results if " dimensions" in text)  # how models were read
+    yield from _readings(parts)
 
 
 def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> Iterator[str]:
@@ -319,11 +330,30 @@ def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> Iterator[s
 
 
 def _notes_of_results(part: DatasetRuns) -> Iterator[tuple[str, str]]:
-    """Yield each note of the results of a dataset, with the dataset if all have it, else with each model."""
-    pairs = dict.fromkeys((note, run) for run, result in zip(part.runs, part.results) for note in result.notes)
+    """Yield each note of the results of a dataset but leaks, with the dataset if all have it, else with each model."""
+    said = ((note, run, result.facts) for run, result in zip(part.runs, part.results) for note in result.notes)
+    pairs = dict.fromkeys((note, run) for note, run, facts in said if note not in facts.get(LEAKS, ()))
     for note, runs in grouped(pairs).items():
         models = dict.fromkeys(f"{run.model} on {part.dataset}" for run in runs)
         yield from ((name, note) for name in ([part.dataset] if len(runs) == len(part.runs) else models))
+
+
+def _leaks(parts: Sequence[DatasetRuns]) -> Iterator[str]:
+    """Yield one note on the test triples that train gives away, the dataset with the largest share first."""
+    of_parts = {part.dataset: max((result.facts.get(LEAKS, []) for result in part.results), key=len) for part in parts}
+    said = [f"{name}: {line.partition(', ')[0]}" for name, lines in of_parts.items() for line in lines]
+    said.sort(key=lambda text: -max(map(float, SHARE.findall(text)), default=0.0))
+    if said:
+        yield f"test triples that train gives away: {'; '.join(said)}; {WITHOUT}"
+
+
+def _readings(parts: Sequence[DatasetRuns]) -> Iterator[str]:
+    """Yield one note on how the models were read, those that were read alike together."""
+    pairs = [pair for part in parts for pair in zip(part.runs, part.results)]
+    said = grouped((note, run.model) for run, result in pairs for note in result.notes if DESCRIBES in note)
+    texts = [f"{listed(list(dict.fromkeys(models)))}: {note}" for note, models in said.items()]
+    if texts:
+        yield f"how the models were read: {'; '.join(texts)}"
 
 
 def _same_ranks(part: DatasetRuns) -> list[list[str]]:

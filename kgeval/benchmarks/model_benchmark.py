@@ -239,7 +239,8 @@ class Benchmark(Compared):
             Lines of comment with the protocols, then an environment ``tabular``, then lines about the numbers.
         """
         table = tables.fitting_table(self, siunitx=siunitx)
-        left_out = [f"% {text}" for _, text in table.notes if text.startswith(tables.LEFT_OUT)]
+        where = "; all of them: benchmark(metrics=...)"
+        left_out = [f"% {text}{where}" for _, text in table.notes if text.startswith(tables.LEFT_OUT)]
         return latex_table(table, "\n".join([*tables.protocol_lines(self), *left_out]), siunitx=siunitx)
 
     def to_markdown(self) -> str:
@@ -282,9 +283,8 @@ class Benchmark(Compared):
 
     def __repr__(self) -> str:
         screen = replace(Screen.of(sys.stdout), has_styles=False)
-        tables = benchmark_text.table_texts(self, screen)
         about = [*self.description(), *self.notes_on_method(), *benchmark_text.brief_notes(self)]
-        return "\n\n".join([screen.lines([self.verdict.sentence]), *tables, screen.lines(about)])
+        return "\n\n".join([*benchmark_text.answer_texts(self, screen), screen.lines(about)])
 
     def _repr_html_(self) -> str:
         return benchmark_text.benchmark_panel(self)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.terminal import PIPE, Screen
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark
 
 MAX_ROWS = 40  # differences in a terminal; if there are more, only those of the best models
-LEFT_OUT = "left out for their width, see benchmark(metrics=...):"
+LEFT_OUT = "left out for their width:"
 MARK = "†"  # differs significantly from the baseline
 
 
@@ -92,18 +92,30 @@ def mean_cells(benchmark: Benchmark) -> dict[tuple[str, str, str], Cell]:
     return cells
 
 
-def mean_table(benchmark: Benchmark) -> Table:
-    """Return the table of means with one row per dataset and model, and one column per metric.
+def placed_rows(benchmark: Benchmark) -> list[dict[Any, Any]]:
+    """Return the rows of `Benchmark.table` of the primary metric, dataset by dataset, best first on each.
 
     Parameters
     ----------
     benchmark : Benchmark
     """
-    cells = mean_cells(benchmark)
-    seeds = {(row["dataset"], row["model"]): row["n_seeds"] for row in benchmark.table.to_dict("records")}
-    places = [(dataset, model) for dataset in benchmark.datasets for model in benchmark.models]
+    frame, at = benchmark.table, benchmark.datasets.index
+    sign = -1.0 if benchmark.keys[benchmark.metric].higher_is_better else 1.0
+    rows = frame[frame["metric"] == benchmark.metric].to_dict("records")
+    return sorted(rows, key=lambda row: (at(row["dataset"]), math.isnan(row["mean"]), sign * row["mean"]))
+
+
+def mean_table(benchmark: Benchmark) -> Table:
+    """Return the table of means with one row per dataset and model, best first, and one column per metric.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    """
+    cells, rows = mean_cells(benchmark), placed_rows(benchmark)
+    places = [(row["dataset"], row["model"]) for row in rows]
     columns = [Column.of_labels(*named) for named in zip(("dataset", "model"), zip(*places))]
-    columns.append(Column.of_texts("seeds", [str(seeds[place]) for place in places], -1))
+    columns.append(Column.of_texts("seeds", [str(row["n_seeds"]) for row in rows], -1))
     for position, metric in enumerate(benchmark.keys):
         of_metric = [cells[model, dataset, metric] for dataset, model in places]
         heading = printable(display_of(metric).heading)

@@ -101,7 +101,6 @@ def _test_parts(benchmark: Benchmark) -> Iterator[str]:
         where = f" on {listed(single)}" if len(single) < len(said) else ""
         yield f"one run of each model{where}: {said[single[0]][0]}"
     yield from borrowed_spreads(table)
-    yield from more_runs(benchmark)
 
 
 def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str:
@@ -117,9 +116,11 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
     for found, datasets in sorted(answers.items(), key=lambda answer: -len(answer[1])):
         if len(found) == 1:
             won = frame[(frame["better"] == found[0]) & frame["dataset"].isin(datasets)]
-            sizes = won["difference"].abs().groupby(won["dataset"]).min()
+            sizes = won["difference"].abs().groupby(won["dataset"]).min()[datasets]
             decimals = enough_decimals(sizes, display.decimals)
-            by = " to ".join(dict.fromkeys(written(size, decimals) for size in (sizes.min(), sizes.max())))
+            shown = [written(size, decimals) for size in sizes]
+            ends = f"{written(sizes.min(), decimals)} to {written(sizes.max(), decimals)}"
+            by = listed(shown) if len(shown) <= MAX_WITH_NUMBERS else ends
             best.append(f"{shown_name(found[0], MAX_SHORT)} on {_where(datasets)} by {by}")
             p_values.append(float(won["p_corrected"].max()))
     open_on = [dataset for dataset in benchmark.datasets if len(leaders[dataset]) > 1]
@@ -161,25 +162,6 @@ def borrowed_spreads(differences: pd.DataFrame) -> Iterator[str]:
     if places:
         verb = "has" if len(places) == 1 else "have"
         yield f"{_few(places)} {verb} one run: the spread over the seeds of each is taken from the models with several"
-
-
-def more_runs(benchmark: Benchmark) -> Iterator[str]:
-    """Yield a sentence about undecided differences of models with two runs, which a third run may decide.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    """
-    table = benchmark.differences
-    counts = table[["n_first", "n_second"]]
-    rows = table[(table["decision"] == UNDECIDED) & (counts == 2).any(axis=1) & table["detectable"].notna()]
-    if len(rows):
-        smallest = float(rows["detectable"].min())
-        size = written(smallest, enough_decimals([smallest], display_of(benchmark.metric).decimals))
-        yield (
-            "two runs of a model decide little: train a third (as it is, a difference of "
-            f"{size} would be found about four times in five)"
-        )
 
 
 def why_none(benchmark: Benchmark, dataset: str) -> str:

@@ -235,4 +235,4 @@ def holm_words(n_tests: int, sizes: str, alpha: float) -> str:
     alpha : float
     """
     how = f"p (Holm) is corrected by Holm's method for {counted(n_tests, 'test')} ({sizes})"
-    return f"{how}; a difference is undecided unless it is at most {alpha:g}"
+    return f"{how}; a difference is decided where p is at most {alpha:g}"

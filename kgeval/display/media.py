@@ -32,7 +32,7 @@ from kgeval.display.table import (
 from kgeval.errors import ProtocolError
 from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON
 
-NARROW = r"\small\setlength{\tabcolsep}{2pt}"  # with deviations, four numbers to a row fit 345 pt
+NARROW = r"\small\setlength{\tabcolsep}{3pt}"  # with deviations, four numbers to a row fit 345 pt
 TEXT_WIDTH = 345.0  # points: the text of a page of the class article
 # Widths in points of one character at 10 points: of a label, of a number, of a bold number, of a deviation.
 LABEL_WIDTH, NUMBER_WIDTH, BOLD_WIDTH, DEVIATION_WIDTH = 5.4, 4.8, 5.5, 4.1
@@ -258,7 +258,7 @@ def latex_width(table: Table, *, siunitx: bool = False) -> float:
     89
     """
     is_small = siunitx or any(cell.deviation for column in table.texts for cell in column.cells)
-    size, gap = (0.92, 4.0) if is_small else (1.0, 12.0)
+    size, gap = (0.92, 6.0) if is_small else (1.0, 12.0)
 
     def width_of_cell(cell: Cell, is_label: bool) -> float:
         letter = LABEL_WIDTH if is_label else BOLD_WIDTH if cell.is_best else NUMBER_WIDTH

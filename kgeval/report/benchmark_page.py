@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,18 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from kgeval._version import __version__
-from kgeval.base.checks import grouped, names_unknown_arguments
+from kgeval.base.checks import grouped, listed, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
-from kgeval.base.wording import decimals_for, printable, shown_label, written
+from kgeval.base.wording import decimals_for, printable, shown_label, signed, written
 from kgeval.benchmarks.model_benchmark import Benchmark
-from kgeval.benchmarks.tables import mean_cells, table_notes
+from kgeval.benchmarks.tables import mean_cells, placed_rows, table_notes
 from kgeval.comparison.comparison import compare
 from kgeval.comparison.rows import NO_RUN, best_first, row_of
 from kgeval.comparison.texts import holm_words
 from kgeval.comparison.verdict import shown_name
 from kgeval.display.differences import shown_differences
 from kgeval.display.html import interval_bar, model_class
-from kgeval.display.table import BOLD, Cell, Column, Table, heading_of, titled
+from kgeval.display.table import BOLD, Cell, Column, Table, heading_of, titled, value_cell
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
@@ -37,8 +36,11 @@ Rows = Sequence[Mapping[Any, Any]]
 MAX_COLUMNS = 3  # metrics whose intervals stand beside the values, not below them
 MAX_NAME = 24  # characters of a dataset in the heading of a column
 N_MOVED = 3  # relations with the largest gains, and with the largest losses, of each dataset
+N_NAMED = 3  # datasets that a cell names before it counts the others
+CHANCE = ""  # in place of a model, whose name is never empty
 MAX_FOREST = 4  # models; of more, the differences of the best model are shown, and all in a fold
-DECIDED = "Bold: decided, better than every other model."
+LOSSES = "Largest loss of the best model against the second, first run of each"
+BEST = "Bold: best, and what the test cannot tell from it."
 
 
 @names_unknown_arguments()
@@ -94,17 +96,20 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     """Return the sections; the colours of the models are in the order of their mean ranks over the datasets."""
     ranks = benchmark.values.rank(ascending=not benchmark.keys[benchmark.metric].higher_is_better).mean(axis=1)
     places = {str(model): place for place, model in enumerate(ranks.sort_values(kind="stable").index)}
-    verdict, notes = benchmark.verdict, benchmark.notes
+    verdict, names = benchmark.verdict, (*benchmark.models, *benchmark.datasets)
+    notes = [f"{note if note.startswith(names) else note[0].upper() + note[1:]}." for note in benchmark.notes]
     grave = [note for note in notes if not page.is_description(note)][: page.N_OPEN]
     rest = [note for note in notes if note not in grave]
+    moved = _moved(benchmark)
     details = [f"{verdict.details[0].upper()}{verdict.details[1:]}."] if verdict.details else []
+    details += _moved_words(moved, benchmark.metric)
     is_several = min(len(benchmark.datasets), len(places)) > 1
     means = _means(benchmark, places)
     first: list[page.PagePart] = [_overview(benchmark, places) if is_several else means, page.Lines(grave, "caution")]
     made = [page.first_section(title, verdict.headline, "", details, first)]
     made += [page.Section("metrics", "All metrics", [means])] if is_several else []
     made += [_differences(benchmark, places)] if len(benchmark.differences) else []
-    made += _where(benchmark)
+    made += _where(benchmark, moved)
     made += [_seeds(benchmark, places)] if (benchmark.table["n_seeds"] > 1).any() else []
     made += [_together(benchmark)] if is_several else []
     made += [page.Section("notes", "More notes", [page.Lines(rest)])] if rest else []
@@ -114,16 +119,9 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
 # ---- pieces ----
 
 
-def _placed(benchmark: Benchmark, places: Mapping[str, int]) -> Rows:
-    """Return the rows of `Benchmark.table` of the primary metric, of models with runs, best first on each dataset."""
-    frame, at = benchmark.table, benchmark.datasets.index
-    rows = frame[(frame["metric"] == benchmark.metric) & (frame["n_seeds"] > 0)].to_dict("records")
-    sign = -1.0 if benchmark.keys[benchmark.metric].higher_is_better else 1.0
-
-    def place(row: Mapping[Any, Any]) -> tuple[int, bool, float, int]:
-        return at(row["dataset"]), math.isnan(row["mean"]), sign * row["mean"], places[row["model"]]
-
-    return sorted(rows, key=place)
+def _placed(benchmark: Benchmark) -> Rows:
+    """Return the rows of the primary metric of models with runs, best first on each dataset."""
+    return [row for row in placed_rows(benchmark) if row["n_seeds"] > 0]
 
 
 def _groups(rows: Rows, benchmark: Benchmark) -> list[tuple[str, int]]:
@@ -133,64 +131,66 @@ def _groups(rows: Rows, benchmark: Benchmark) -> list[tuple[str, int]]:
 
 
 def _named(rows: Rows, places: Mapping[str, int]) -> Column:
-    models = [row["model"] for row in rows]
-    return Column.of_labels("model", models, models=[places[model] for model in models])
+    cells = [Cell(printable(row["model"] or "chance"), model=places.get(row["model"])) for row in rows]
+    return Column("model", cells, is_label=True)
 
 
 # ---- the answer ----
 
 
-def _cells(benchmark: Benchmark) -> dict[tuple[str, str, str], Cell]:
-    """Return the cells of the means; bold where a model is decided to be better than every other one."""
-    leaders = benchmark.verdict.leaders
-    return {
-        place: replace(cell, is_best=cell.is_best and leaders.get(place[1]) == place[:1])
-        for place, cell in mean_cells(benchmark).items()
-    }
-
-
 def _overview(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
     """Return the means of the primary metric, one row per model and one column per dataset, and the mean ranks."""
-    across, cells, heading = benchmark.across(), _cells(benchmark), heading_of(benchmark.metric)
+    across, cells, heading = benchmark.across(), mean_cells(benchmark), heading_of(benchmark.metric)
     rows = sorted(across.table.to_dict("records"), key=lambda row: places[row["model"]])
     columns = [_named(rows, places)]
     for name in benchmark.datasets:
         of_models = [replace(cells[row["model"], name, benchmark.metric], interval="") for row in rows]
         columns.append(Column(printable(shown_name(name, MAX_NAME)), of_models, key=printable(name)))
     columns.append(Column.of_values("mean rank", [(row["mean_rank"],) for row in rows], "mr"))
-    decided = Counter(found[0] for found in benchmark.verdict.leaders.values() if len(found) == 1)
-    first = [f"{row['n_best']} ({decided[row['model']]} decided)" if row["n_best"] else "0" for row in rows]
-    columns.append(Column("first on", [Cell(text, numbers=(row["n_best"],)) for text, row in zip(first, rows)]))
+    decided = grouped((found[0], name) for name, found in benchmark.verdict.leaders.items() if len(found) == 1)
+    notes = [f"decided: {listed(on, N_NAMED)}" if (on := decided.get(row["model"])) else "" for row in rows]
+    counts = [Cell(str(row["n_best"]), numbers=(row["n_best"],), note=note) for row, note in zip(rows, notes)]
+    columns.append(Column("first on", counts))
     spread = " ± SD over the seeds" if (benchmark.table["n_seeds"] > 1).any() else ""
     caption = (
-        f"{heading} on each dataset{spread}. {DECIDED} Mean rank: over the datasets, 1 is best. First on: number of "
-        "datasets with the best value, and of the decided ones among them."
+        f"{heading} on each dataset{spread}. {BEST} Mean rank: over the datasets, 1 is best. First on: number of "
+        "datasets with the best value, and where a test decides it."
     )
     return Table(columns, caption=caption, name="overview", kind="matrix fit")
 
 
 def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
     """Return the means of all metrics with intervals; those of the primary metric are drawn."""
-    rows, heading = _placed(benchmark, places), heading_of(benchmark.metric)
-    cells = _cells(benchmark)
+    heading, cells = heading_of(benchmark.metric), mean_cells(benchmark)
+    results = {run.dataset: result for run, result in benchmark.results.items()}
+    rows: list[dict[Any, Any]] = []
+    for dataset, found in grouped((row["dataset"], row) for row in _placed(benchmark)).items():
+        rows += [
+            *map(dict, found),
+            {**dict.fromkeys(found[0], math.nan), "model": CHANCE, "dataset": dataset, "n_seeds": None},
+        ]
+        for metric in benchmark.keys:
+            chance = results[dataset].chance(metric)
+            cells[CHANCE, dataset, metric] = value_cell([chance.value], display_of(metric).decimals, chance.reason)
     numbers = [[row[end] for end in ("mean", "low", "high")] for row in rows]
-    colours = [f"track {model_class(places[row['model']])}" for row in rows]
-    bars = [partial(interval_bar, *of, class_=colour) for of, colour in zip(numbers, colours)]
+    colours = [f"track {model_class(places[row['model']])}" if row["model"] else "" for row in rows]
+    bars = [partial(interval_bar, *of, class_=colour) if colour else None for of, colour in zip(numbers, colours)]
     columns = [_named(rows, places), Column.of_drawings(chain(*numbers), bars)]
     for metric, key in benchmark.keys.items():
         of_metric = [replace(cells[row["model"], row["dataset"], metric], deviation="") for row in rows]
         columns.append(Column(titled(metric, key.higher_is_better), of_metric))
-    counts = [row["n_seeds"] for row in rows]
-    columns += [Column.of_counts("runs", counts)] if len(set(counts)) > 1 else []
-    over = "Means over the runs" if len(set(counts)) > 1 else f"Means over {counts[0]} runs"
-    over = "Values of one run" if set(counts) == {1} else over
+    counts = sorted({row["n_seeds"] for row in rows if row["model"]})
+    columns += [Column.of_counts("runs", [row["n_seeds"] for row in rows])] if len(counts) > 1 else []
+    over = "Means over the runs" if len(counts) > 1 else f"Means over {counts[0]} runs"
+    over = "Values of one run" if counts == [1] else over
     caption = (
         f"{over} of each model, with {benchmark.terms.confidence:.0%} intervals, best {heading} first. "
-        f"Drawn: {heading}, the metric that is tested. {DECIDED}"
+        f"Drawn: {heading}, the metric that is tested. {BEST}"
     )
     kind = "bars" if len(benchmark.keys) <= MAX_COLUMNS else "matrix"
     notes = [note for note in table_notes(benchmark)[1:] if note[0] != BOLD]  # the first is in the caption
-    return Table(columns, notes, caption=caption, name="means", groups=_groups(rows, benchmark), kind=kind)
+    faint = [i for i, row in enumerate(rows) if not row["model"]]
+    return Table(columns, notes, faint, caption, "means", _groups(rows, benchmark), kind=kind)
 
 
 # ---- differences, seeds ----
@@ -209,7 +209,7 @@ def _differences(benchmark: Benchmark, places: Mapping[str, int]) -> page.Sectio
     text = holm_words(int(frame["p"].notna().sum()), "all differences of all datasets", benchmark.alpha)
     best = {dataset: found[0] for dataset, found in benchmark.verdict.leaders.items() if found}
     parts: list[page.PagePart] = [
-        page.Text(f"{text}; exactly then its interval contains 0. Other metrics are not tested.")
+        page.Text(f"{text}; exactly there its interval excludes 0. Other metrics are not tested.")
     ]
     which = "model with the better value - other model" if baseline is None else "model - baseline"
     everything = [_difference_table(benchmark, rows, "differences", which)] if rows else []
@@ -232,25 +232,51 @@ def _difference_table(benchmark: Benchmark, rows: Rows, name: str, which: str) -
     return replace(drawn, columns=columns, caption=caption, name=name, groups=groups, kind="bars")
 
 
-def _where(benchmark: Benchmark) -> list[page.Section]:
-    """Return the relations on which the best model of each dataset gains and loses most against the second."""
-    metric, rows, groups = benchmark.metric, list[dict[Any, Any]](), list[tuple[str, int]]()
-    higher = bool(benchmark.keys[metric].higher_is_better)
+def _moved(benchmark: Benchmark) -> Rows:
+    """Return the relations on which the best model of each dataset gains and loses most against the second.
+
+    The first runs of the two models are compared, which `title` names, with their difference over all ranks.
+    """
+    metric, moved = benchmark.metric, list[dict[Any, Any]]()
+    higher, decimals = bool(benchmark.keys[metric].higher_is_better), display_of(metric).decimals
     for dataset, alignment in benchmark.alignments.items():
         values = {str(name): value for name, value in benchmark.values[dataset].dropna().items()}
         order = best_first(values, higher)[:2]
-        runs = {run.model: result for run, result in reversed(benchmark.results.items()) if run.dataset == dataset}
+        of_models = {run.model: run for run in reversed(benchmark.results) if run.dataset == dataset}
         if len(order) < 2 or alignment.overridden:
             continue
-        compared = compare([runs[name] for name in order], names=order, metrics=metric, cluster=benchmark.terms.cluster)
+        runs = {of_models[name].name: benchmark.results[of_models[name]] for name in order}
+        compared = compare(runs, metrics=metric, cluster=benchmark.terms.cluster)
         try:
             frame = compared.by("relation").sort_values("decided", ascending=False, kind="stable").reset_index()
         except MetricError:  # the metric has no contributions
             continue
-        gains, losses = (frame[sign * frame["contribution"] > 0] for sign in ((1, -1) if higher else (-1, 1)))
-        moved = [*gains[:N_MOVED].to_dict("records"), *losses[:N_MOVED].to_dict("records")]
-        rows += moved
-        groups += [(f"{dataset}: {' - '.join(order)}", len(moved))] if moved else []
+        overall = signed(row_of(compared.differences, metric, *runs)["difference"], decimals)
+        title = f"{dataset}: {' - '.join(runs)}: {overall} over all"
+        about = {"dataset": dataset, "title": title, "second": [*runs][1]}
+        frame = frame[frame["difference"].abs() >= 0.5 * 10.0**-decimals]  # others are shown as 0
+        for verb, sign in (("gains", 1 if higher else -1), ("loses", -1 if higher else 1)):
+            found = frame[sign * frame["contribution"] > 0][:N_MOVED].to_dict("records")
+            moved += [{**row, **about, "verb": verb} for row in found]
+    return moved
+
+
+def _moved_words(rows: Rows, metric: str) -> list[str]:
+    """Return the sentence on the largest loss of each dataset; of one dataset, also on the largest gain."""
+    has_one = len({row["dataset"] for row in rows}) == 1
+    texts = []
+    for (dataset, verb), (row, *_) in grouped(((row["dataset"], row["verb"]), row) for row in rows).items():
+        size = signed(row["difference"], display_of(metric).decimals)
+        where = f"{shown_name(row['relation'])} ({size}{'' if row['decided'] else ', undecided'})"
+        texts += [f"{verb} most on {where}"] if has_one else [f"{dataset}: {where}"] if verb == "loses" else []
+    start = f"Against {rows[0]['second']}" if has_one else LOSSES
+    return [f"{start}: {(', ' if has_one else '; ').join(texts)}."] if texts else []
+
+
+def _where(benchmark: Benchmark, rows: Rows) -> list[page.Section]:
+    """Return the section on the relations on which the best model of each dataset gains and loses most."""
+    metric = benchmark.metric
+    groups = [(title, len(found)) for title, found in grouped((row["title"], row) for row in rows).items()]
     if not rows:
         return []
     decided, heading = [bool(row["decided"]) for row in rows], heading_of(metric)
@@ -263,8 +289,8 @@ def _where(benchmark: Benchmark) -> list[page.Section]:
     ]
     caption = (
         f"Best model - second on each dataset, the first run of each: at most {N_MOVED} relations with the largest "
-        "gains, then losses, decided ones first. Contribution: to the difference over all ranks. Bold: decided, the "
-        "interval, corrected for the number of relations, excludes 0."
+        "contributions to gains, then to losses, decided ones first. Contribution: to the difference over all ranks. "
+        "Bold: decided, the interval, corrected for the number of relations, excludes 0."
     )
     table = Table(columns, caption=caption, name="where", groups=groups, kind="gains")
     return [page.Section("where", "Where they differ", [table], "Where does the best model gain and lose?", "Where")]
@@ -272,7 +298,7 @@ def _where(benchmark: Benchmark) -> list[page.Section]:
 
 def _seeds(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
     """Return each run beside the mean of its model, the standard deviation, and the standard error with its parts."""
-    metric, rows = benchmark.metric, _placed(benchmark, places)
+    metric, rows = benchmark.metric, _placed(benchmark)
     runs = grouped(((run["model"], run["dataset"]), run) for run in benchmark.runs.to_dict("records"))
     digits = decimals_for((run[metric] for of in runs.values() for run in of), display_of(metric).decimals)
     bars, texts = [], []
@@ -284,7 +310,7 @@ def _seeds(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
     columns = [_named(rows, places), Column.of_drawings((run[metric] for of in runs.values() for run in of), bars)]
     errors = [(row["sd"], row["error"], row["of_seeds"] ** 0.5, row["of_triples"] ** 0.5) for row in rows]
     for heading, numbers in zip(("SD", "standard error", "part of seeds", "part of triples"), zip(*errors)):
-        columns.append(Column.of_values(heading, [(number,) for number in numbers], metric))
+        columns.append(Column(heading, [Cell(written(number, digits), numbers=(number,)) for number in numbers]))
     columns.append(Column.of_labels("values (seed)", texts))
     caption = (
         f"{heading_of(metric)} of each run (short line) and mean (dot). SD: standard deviation over the seeds. "

@@ -140,7 +140,7 @@ class BoardRow:
     runs : tuple of BoardRun
         One run; or two or more runs with known, distinct seeds.
     marks : tuple of str
-        What is doubtful about the row, such as ``"same ranks as TransE"``.
+        What is doubtful about the row, such as ``"duplicate of TransE"``.
     """
 
     model: str
@@ -420,7 +420,7 @@ def _without_copies(runs: Sequence[BoardRun]) -> tuple[list[BoardRun], list[str]
     found = grouped((identity(run), run) for run in cards_first).values()
     merged = [replace(first, copies=tuple(run.place for run in others)) for first, *others in found]
     copies = [f"{run.file} ({_files(run.copies)})" for run in merged if run.copies]
-    return merged, [f"in more than one file, and counted once: {_listed(copies)}"] if copies else []
+    return merged, [f"Counted once, though in more than one file: {_listed(copies)}"] if copies else []
 
 
 def _table_of(runs: Sequence[BoardRun]) -> BoardTable:
@@ -430,13 +430,15 @@ def _table_of(runs: Sequence[BoardRun]) -> BoardTable:
     notes = [
         f"{_files(places)}: {why}" for why, places in grouped((run.doubt, run.place) for run in runs).items() if why
     ]
-    apart: dict[str, list[str]] = {}
+    apart: dict[tuple[str, int], list[str]] = {}
     for model, same in grouped((run.model, run) for run in runs if not run.doubt).items():
         together, reason = sorted(same, key=lambda run: run.card.seed or 0), _why_apart([run.card for run in same])
         rows += [BoardRow(model, tuple(each)) for each in ([[run] for run in same] if reason else [together])]
         if reason:
-            apart.setdefault(reason, []).append(f"{counted(len(same), 'run')} of {model}")
-    notes += [f"not averaged on {first.dataset}, since {why}: {_listed(found)}" for why, found in apart.items()]
+            apart.setdefault((reason, len(same)), []).append(model)
+    for (reason, n), models in apart.items():
+        of = f"{counted(n, 'run')} {'each of' if len(models) > 1 else 'of'} {_listed(models)}"
+        notes.append(f"{first.dataset}: {of} are listed one by one, since {reason}")
     rows = [replace(row, marks=_marks(row, runs)) for row in rows]
     sign = -1.0 if metrics and Key.parse(metrics[0]).higher_is_better else 1.0
 
@@ -457,7 +459,7 @@ def _why_apart(cards: Sequence[Card]) -> str:
     seeds = Counter(card.seed for card in cards)
     twice = [str(seed) for seed, n in seeds.items() if n > 1]
     if len(cards) > 1 and None in seeds:
-        return "not all of them say their seed"
+        return "some do not say their seed"
     if twice:
         return f"seed {_listed(twice)} stands for different runs"
     is_same = len({card.hash for card in cards}) < len(cards)
@@ -478,11 +480,8 @@ def _marks(row: BoardRow, runs: Sequence[BoardRun]) -> tuple[str, ...]:
     """Return the marks of a row: which runs have the same ranks, and why it is not ranked."""
     pairs = [(run, other) for run in row.runs for other in runs if other is not run]
     equal = [other for run, other in pairs if other.card.hash == run.card.hash]
-    named = [
-        other.name if other.label or other.card.seed is not None else f"{other.name} ({other.file})" for other in equal
-    ]
-    same = dict.fromkeys(named)
-    found = [f"same ranks as {listed(list(same), MAX_SAME)}"] if same else []
+    same = dict.fromkeys(other.file if other.name == row.model else other.name for other in equal)
+    found = [f"duplicate of {listed(list(same), MAX_SAME)}"] if same else []
     return tuple(dict.fromkeys([*found, *(run.doubt.partition(":")[0] for run in row.runs if run.doubt)]))
 
 

@@ -99,7 +99,8 @@ def _sections(board: Board, title: str) -> list[page.Section]:
     """Return the sections: the leaders, the tables, and what could not be read."""
     names = _names(board.tables)
     details = [f"{board.sentence()}. {NO_TEST}"]
-    parts = [_leaders(board.tables, names), *page.cautions(board.notes, page.N_OPEN), page.Text(LEGEND)]
+    notes = [f"{note.rstrip('.')}." for note in board.notes]
+    parts = [_leaders(board.tables, names), *page.cautions(notes, page.N_OPEN), page.Text(LEGEND)]
     made = [page.first_section(title, _headline(board.tables, names) or "no ranked run", "", details, parts, "Board")]
     made += [_table_section(one, i, name) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:
@@ -158,7 +159,7 @@ def _lead(one: BoardTable) -> list[Cell]:
     decimals, sign = display_of(metric).decimals, 1 if Key.parse(metric).higher_is_better else -1
     shown = list[Cell]()
     for row, _ in models[:2]:
-        named = replace(_model(row, one.is_mixed), text=shown_name(row.model, MAX_NAME))
+        named = replace(_model(row), text=shown_name(row.model, MAX_NAME))
         shown += [named, _value(row, metric, decimals)]
     if len(models) == 1:
         return [*shown, Cell(), Cell(), Cell("only model")]
@@ -185,8 +186,7 @@ def _table_section(one: BoardTable, place: int, name: str) -> page.Section:
 
 def _rows_table(rows: Sequence[BoardRow], metrics: Sequence[str], caption: str, name: str, kind: str) -> Table:
     """Return a table of rows; the runs of a model with several seeds are such a table, which a click opens."""
-    is_mixed = len({len(row.runs) > 1 for row in rows}) > 1
-    columns = [Column("model", [_model(row, is_mixed) for row in rows], is_label=True)]
+    columns = [Column("model", [_model(row) for row in rows], is_label=True)]
     for metric in metrics:
         digits = decimals_for([row.value(metric)[0] for row in rows], display_of(metric).decimals)
         cells = [_value(row, metric, digits) for row in rows]
@@ -209,17 +209,17 @@ def _runs_table(row: BoardRow, metrics: Sequence[str], name: str) -> Markup:
     return html_table(_rows_table(rows, metrics, caption, name, "board"))
 
 
-def _model(row: BoardRow, is_mixed: bool) -> Cell:
-    """Return the name of a model and, below it, its seeds; of single runs beside means over seeds, that it is one."""
+def _model(row: BoardRow) -> Cell:
+    """Return the name of a model and, below it, its seeds, or that it is one run."""
     first = row.runs[0]
     note = "" if first.card.seed is None else f"seed {first.card.seed}"
     if len(row.runs) > 1:
         note = counted(len(row.runs), "seed")
     elif first.label:
         note = shown_name(f"no name; {first.card.model}", MAX_PLACE)
-    if is_mixed and len(row.runs) == 1:
-        note = ", ".join(filter(None, ["1 run", note]))
-    places, note = ", ".join(printable(run.place) for run in row.runs), "" if note == row.model else note
+    if len(row.runs) == 1:  # a run in the table of runs of a model has its seed for a name
+        note = "" if note == row.model else ", ".join(filter(None, ["1 run", note]))
+    places = ", ".join(printable(run.place) for run in row.runs)
     return Cell(printable(row.model), note=note, flag=", ".join(row.marks), reason=places)
 
 

@@ -730,12 +730,37 @@ def test_notes_are_merged_over_datasets():
     found = kg.benchmark(
         {run: noted(result, *some[run]) for run, result in runs.items()}, metrics="mrr", spread="separate"
     )
-    expected = ["ring-12 and ring-14: old file", "B on ring-14: no scores", "A on ring-12: 8 dimensions"]
+    expected = ["ring-12 and ring-14: old file", "B on ring-14: no scores", "how the models were read: A: 8 dimensions"]
     assert [note for note in found.notes if "tie rates" not in note] == expected
     assert repr(replace(found, notes=("x", "y"))).endswith("\nnote: x\nnote: y")
     assert repr(replace(found, notes=(*"wxyz",))).endswith(
         "\nnote: w\nnote: x\n2 more notes: --to json, in Python .notes"
     )
+
+
+def test_leaks_of_all_datasets_are_one_note_and_the_first():
+    """The dataset with the largest share first, each line up to its first comma; the results say it in full."""
+    runs = cases.runs_of((12, 14), ("A", "B"), (1, 2))
+    lines = {"ring-12": "40.8% of 24 may be copied from train, which", "ring-14": "100.0% of 28 recur: train"}
+    for run, result in runs.items():
+        runs[run] = noted(result, lines[run[2]])
+        runs[run].facts["leak_notes"] = [lines[run[2]]]
+    said = "test triples that train gives away: ring-14: 100.0% of 28 recur: train; ring-12: 40.8% of 24 may be copied"
+    how = 'result.by("leak") (--by leak) gives the metrics without them'
+    notes = kg.benchmark(runs, metrics="mrr", spread="separate").notes
+    assert [note for note in notes if "train" in note] == [notes[0]] == [f"{said} from train; {how}"]
+
+
+def test_notes_on_the_order_of_rows_of_other_models_come_last():
+    """Of models that are not first or second on their dataset."""
+    runs = cases.runs_of((24,), ("A", "B", "C"), (1, 2))
+    ranks = kg.benchmark(runs, metrics="mrr").values["ring-24"].sort_values(ascending=False)
+    last = ranks.index[-1]
+    said = {model: ("row order: low", "old file") if model == last else ("none kept",) for model in "ABC"}
+    notes = kg.benchmark({run: noted(result, *said[run[0]]) for run, result in runs.items()}, metrics="mrr").notes
+    ours = [note for note in notes if note.endswith(("low", "file", "kept"))]
+    assert ours[-1] == f"{last} on ring-24: row order: low"
+    assert len(ours) == 3
 
 
 def spread_notes(sds, n_runs=3, spread="pooled"):

@@ -156,11 +156,11 @@ def test_bold_is_the_primary_metric_alone_and_only_where_a_model_is_beaten(bench
 
 def test_a_wide_table_has_the_primary_metric_alone(bench):
     """Of two datasets and three metrics, two columns stay; a comment and a note name the others."""
-    text, said = bench.to_latex(), "left out for their width, see benchmark(metrics=...): MR and hits@10"
+    text, said = bench.to_latex(), "left out for their width: MR and hits@10"
     rows, lines = cells_of(text), text.splitlines()
     assert [rows[1], *({len(row) for row in rows})] == [["model", "MRR", "MRR"], 3]
     assert [row[1] for row in rows[2:]] == [row[1] for row in cells_of(whole_latex(bench))[2:]]
-    assert lines[2] == f"% {said}"
+    assert lines[2] == f"% {said}; all of them: benchmark(metrics=...)"
     assert lines[-1] == rf"\par\noindent {said}"
     assert "lower is better" not in text
     assert "left out" not in bench.to_markdown()
@@ -258,7 +258,7 @@ def test_csv_is_the_table_with_full_precision(bench, tmp_path):
 def test_text_has_verdict_header_means_and_differences(bench, monkeypatch):
     """All rows at any width; a terminal of 80 columns gets no longer line of the tables."""
     text = str(bench)
-    assert text.startswith(bench.verdict.sentence)
+    assert text.startswith(f"{bench.verdict.headline}\n{bench.verdict.details}\n\n")
     for row in bench.table[bench.table["metric"] == "mrr"].to_dict("records"):
         assert f"± {row['sd']:.4f} [{row['low']:.4f}, {row['high']:.4f}]" in text
     for row in bench.differences.to_dict("records"):
@@ -289,7 +289,13 @@ def test_the_card_of_a_notebook_escapes_and_tells_the_numbers(bench):
     assert "a_b &amp; 50% #1 $x$ \\foo" in html
     assert "<1>" not in html
     assert f"{bench.values.iloc[0, 0]:.4f}" in html
-    assert html.count("<table") == 2
+    assert html.count("<table") == 3  # that of all metrics is folded
+    first = html[: html.index("<details")]
+    assert ("MRR" in first, "hits@10" in first, bench.verdict.headline.partition(":")[0] in first) == (
+        True,
+        False,
+        True,
+    )
     assert f"± {bench.table['sd'].iloc[0]:.4f}" in html
 
 

@@ -1039,7 +1039,7 @@ def test_head_says_what_was_tested():
         "either direction (an equally large one counts half if 20 or more clusters differ); all ranks of a query are "
         "swapped together (1,234 random swaps, seed 5; all possible swaps if 13 or fewer clusters differ)",
         "p (Holm) is corrected by Holm's method for 2 tests (pairs of models: 1, metrics: 2); "
-        "a difference is undecided unless it is at most 0.1",
+        "a difference is decided where p is at most 0.1",
         "differences are first - second, the leader first; each interval is at the level of its test in Holm's "
         "correction for 2 tests, and excludes 0 exactly where the test decides; equal models are told apart in at most "
         "10% of such tables",

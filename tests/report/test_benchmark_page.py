@@ -10,6 +10,7 @@ from page_cases import Reader
 
 import kgeval as kg
 from kgeval.base.wording import printable
+from kgeval.benchmarks.tables import bold_models
 from kgeval.errors import DataError
 from kgeval.report.benchmark_page import write_benchmark_page
 from kgeval.report.document import CITATION
@@ -67,9 +68,10 @@ def classes(cell):
 
 
 def by_dataset(rows):
-    """The rows of a table whose groups are the two datasets, each with three rows."""
-    assert len(rows) == 6
-    return dict(zip(DATASETS, (rows[:3], rows[3:])))
+    """The rows of a table whose groups are the two datasets, each with as many rows."""
+    half = len(rows) // 2
+    assert len(rows) in (6, 8)
+    return dict(zip(DATASETS, (rows[:half], rows[half:])))
 
 
 def mean_ranks(benchmark):
@@ -79,7 +81,7 @@ def mean_ranks(benchmark):
 
 
 def test_the_verdict_and_the_means_stand_first(reader, benchmark):
-    """Each cell has mean and interval of `table`, as text and with more digits; the standard deviation is elsewhere."""
+    """Each cell has mean and interval of `table`, as text and with more digits; below are the values of chance."""
     text = "".join(reader.text)
     assert text.index(benchmark.verdict.headline) < 200
     assert len(benchmark.verdict.headline) <= 200
@@ -91,7 +93,10 @@ def test_the_verdict_and_the_means_stand_first(reader, benchmark):
     table = benchmark.table.set_index(["model", "dataset", "metric"])
     order = sorted(MODELS, key=mean_ranks(benchmark).get)
     for dataset, rows in by_dataset(reader.rows("means")).items():
+        *rows, last = rows
         assert [row[0][0] for row in rows] == order
+        one = next(result for run, result in benchmark.results.items() if run.dataset == dataset)
+        assert [text for text, _ in last] == ["chance", "", *(f"{one.chance(key).value:.4f}" for key in benchmark.keys)]
         for cells in rows:
             for metric, (text, attributes) in zip(benchmark.keys, cells[2:]):
                 row = table.loc[(cells[0][0], dataset, metric)]
@@ -114,14 +119,13 @@ def test_models_have_the_colours_of_their_order(reader, benchmark, page):
 
 
 def test_bold_is_what_the_correction_supports(reader, benchmark):
-    """A model that is decided to be better than every other one; nothing in the metrics that are not tested."""
-    leaders = benchmark.verdict.leaders
+    """The best and all that the test cannot tell from it, as in LaTeX; nothing in the metrics that are not tested."""
     for dataset, rows in by_dataset(reader.rows("means")).items():
-        for row in rows:
-            assert ("best" in classes(row[2])) == (leaders[dataset] == (row[0][0],))
-    assert leaders["toy"] == ("good", HOSTILE)
+        bold = {row[0][0] for row in rows if "best" in classes(row[2])}
+        assert bold == bold_models(benchmark, dataset)
+    assert bold_models(benchmark, "toy") == {"good", HOSTILE} == set(benchmark.verdict.leaders["toy"])
     others = [cell for row in reader.rows("means") for cell in row[3:]]
-    assert len(others) == 2 * 3 * 2
+    assert len(others) == 2 * 4 * 2
     assert not [cell for cell in others if "best" in classes(cell)]
 
 
@@ -132,6 +136,18 @@ def test_nothing_is_bold_where_nothing_is_decided(tmp_path):
     reader = written_page(bench, tmp_path / "page.html")
     assert not [cell for row in reader.rows("means") for cell in row if "best" in classes(cell)]
     assert "together" not in {attributes.get("id") for _, attributes in reader.elements}
+
+
+def test_the_first_screen_says_where_the_best_model_gains_and_loses(tmp_path):
+    """By relation, in the first run of each of the two best models; the heading has the difference of these runs."""
+    runs = {key: result for key, result in runs_of(MODELS, DATASETS[:1], (1, 2)).items() if key[0] != HOSTILE}
+    bench = kg.benchmark(runs, metrics="mrr")
+    reader = written_page(bench, tmp_path / "page.html")
+    values = {model: runs[model, 1, "toy"].value("mrr").value for model in ("good", "bad")}
+    text = "".join(reader.text)
+    assert f"toy: good seed 1 - bad seed 1: {values['good'] - values['bad']:+.4f} over all" in text
+    name, difference = (cell[0] for cell in reader.rows("where")[0][:2])
+    assert f"Against bad seed 1: gains most on {name} ({difference.partition(' ')[0]}" in text
 
 
 def test_differences_are_those_of_the_benchmark(reader, benchmark):
@@ -248,12 +264,12 @@ def test_datasets_together(reader, benchmark):
         for dataset, cell in zip(DATASETS, cells, strict=True):
             of_model = table.loc[(model, dataset, "mrr")]
             assert cell[0] == f"{of_model['mean']:.4f} ± {of_model['sd']:.4f}"
-            assert ("best" in classes(cell)) == (leaders[dataset] == (model,))
+            assert ("best" in classes(cell)) == (model in bold_models(benchmark, dataset))
         row = across.table.set_index("model").loc[model]
         assert float(rank[1]["data-v"]) == row["mean_rank"]
-        n_decided = sum(found == (model,) for found in leaders.values())
-        assert first[0] == (f"{int(row['n_best'])} ({n_decided} decided)" if row["n_best"] else "0")
-    assert rows[0][-1][0] == "2 (0 decided)"
+        decided = [dataset for dataset, found in leaders.items() if found == (model,)]
+        assert first[0] == f"{int(row['n_best'])}{'decided: ' if decided else ''}{' and '.join(decided)}"
+    assert rows[0][-1][0] == "2"
     text = "".join(reader.text)
     assert across.nemenyi is None
     assert across.notes
@@ -309,14 +325,16 @@ def headline_of(runs, tmp_path, **more):
 
 
 def test_the_headline_says_who_by_how_much_and_how_surely(tmp_path):
-    """The smallest and the largest lead over the second, and the largest p-value of the leads."""
+    """The lead over the second on each dataset, and the largest p-value of the leads."""
     found, bench = headline_of(cases.runs_of((40, 60), ("A", "C")), tmp_path, metrics="mrr")
     rows = bench.differences
     assert set(rows["better"]) == {"A"}
-    low, high = sorted(abs(rows["difference"]))
+    leads = [
+        abs(rows[(rows["dataset"] == name) & (rows["first"] == "A")]["difference"].min()) for name in bench.datasets
+    ]
     p_value = rows["p_corrected"].max()
     p_value = "p &lt; 0.0001" if p_value < 0.0001 else f"p ≤ {p_value:.4f}"
-    assert found == f"Best in MRR: A on ring-40 and ring-60 by {low:.4f} to {high:.4f} ({p_value})"
+    assert found == f"Best in MRR: A on ring-40 and ring-60 by {leads[0]:.4f} and {leads[1]:.4f} ({p_value})"
     found, bench = headline_of(cases.runs_of((12, 14), ("A", "B"), (1, 2)), tmp_path, metrics="mrr")
     assert set(bench.differences["decision"]) == {"undecided"}
     assert found == "MRR: undecided on ring-12 and ring-14"
@@ -344,7 +362,7 @@ def test_cautions_are_sorted_by_gravity_and_two_are_open(tmp_path):
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
     found = re.findall(r'<li class="caution"><bdi>(.*?)</bdi>', html)
     assert "are they the same run?" in found[0]
-    assert found[1].startswith("one run per model and dataset")
+    assert found[1].startswith("One run per model and dataset")
     assert len(found) == 2 <= len(bench.notes)
 
 
@@ -372,7 +390,7 @@ def test_the_tables_are_embedded(reader, benchmark):
     data = reader.data()
     assert set(data) == {"tables"}
     records = data["tables"]["means"]
-    assert [record["group"] for record in records] == [printable(one) for one in DATASETS for _ in range(3)]
+    assert [record["group"] for record in records] == [printable(one) for one in DATASETS for _ in range(4)]
     means = benchmark.table.set_index(["dataset", "model", "metric"])["mean"]
     assert [record["MRR ↑"] for record in records[:3]] == pytest.approx(
         [means["toy", record["model"], "mrr"] for record in records[:3]], rel=1e-6
@@ -435,7 +453,8 @@ def test_unequal_numbers_of_runs_are_one_column(runs, tmp_path):
     kept = {key: result for key, result in runs.items() if key[0] != "bad" or key[1] == 1}
     reader = written_page(kg.benchmark(kept, metrics="mrr,mr"), tmp_path / "page.html")
     assert reader.heads("means")[2:] == ["MRR ↑", "MR ↓", "runs"]
-    assert {row[0][0]: row[-1][0] for row in reader.rows("means")} == {"good": "3", HOSTILE: "3", "bad": "1"}
+    counts = {row[0][0]: row[-1][0] for row in reader.rows("means")}
+    assert counts == {"good": "3", HOSTILE: "3", "bad": "1", "chance": "-"}
 
 
 def test_what_is_refused(benchmark, tmp_path):

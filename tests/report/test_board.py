@@ -185,15 +185,15 @@ def test_a_difference_that_the_sentence_hides_is_said(card):
     ("changes", "reason"),
     [
         ([{"seed": 1, "mrr": 0.2}, {"seed": 1, "mrr": 0.3}], "seed 1 stands for different runs"),
-        ([{"mrr": 0.2}, {"mrr": 0.3}], "not all of them say their seed"),
-        ([{"seed": 1, "mrr": 0.2}, {"mrr": 0.3}], "not all of them say their seed"),
+        ([{"mrr": 0.2}, {"mrr": 0.3}], "some do not say their seed"),
+        ([{"seed": 1, "mrr": 0.2}, {"mrr": 0.3}], "some do not say their seed"),
         ([{"seed": 1, "ranks": "x"}, {"seed": 2, "ranks": "x"}], "runs with different seeds have the same ranks"),
     ],
 )
 def test_doubtful_runs_are_not_averaged(card, changes, reason):
     board = read_board([card("A", **change) for change in changes])
     assert len(board.tables[0].rows) == 2
-    assert f"not averaged on toy, since {reason}: 2 runs of A" in board.notes
+    assert f"toy: 2 runs of A are listed one by one, since {reason}" in board.notes
 
 
 def test_runs_without_a_name_are_shown_by_their_file_and_not_averaged(card, tmp_path):
@@ -219,7 +219,7 @@ def test_runs_without_a_name_are_shown_by_their_file_and_not_averaged(card, tmp_
     assert board.notes == (note.replace("2", "3"),)
     write_board(board, tmp_path / "board.html")
     (row,) = Reader(tmp_path / "board.html").rows("leaders")
-    assert [text for text, _ in row][1::2] == ["secondno name; A", "below/B.jsonno name; A", "0.1000"]
+    assert [text for text, _ in row][1::2] == ["second1 run, no name; A", "below/B.json1 run, no name; A", "0.1000"]
 
 
 def test_a_lead_is_over_another_model(card, tmp_path):
@@ -227,7 +227,7 @@ def test_a_lead_is_over_another_model(card, tmp_path):
     runs = [card("A", None, 0.4), card("A", None, 0.39), card("B", 1, 0.3)]
     write_board(runs, tmp_path / "board.html")
     (row,) = Reader(tmp_path / "board.html").rows("leaders")
-    values = ["A", "0.4000 [0.3500, 0.4500]", "Bseed 1", "0.3000 [0.2500, 0.3500]"]
+    values = ["A1 run", "0.4000 [0.3500, 0.4500]", "B1 run, seed 1", "0.3000 [0.2500, 0.3500]"]
     assert [text for text, _ in row] == ["toy", *values, "0.1000"]
     for top, said in ((0.41, "0.1000 ties could turn it"), (0.4, "0.1000 ties could turn it"), (0.35, "0.1000")):
         runs[2].content["ties"] |= {"share": 0.2, "range": {"mrr": {"pessimistic": 0.2, "optimistic": top}}}
@@ -240,19 +240,19 @@ def test_a_lead_is_over_another_model(card, tmp_path):
 
 
 def test_single_runs_beside_means_say_so(card, tmp_path):
-    """In each row and in the caption; where all models have several seeds, or all one run, nothing is said."""
+    """In the caption too; where all models have several seeds, or all one run, it says nothing."""
     path, said = tmp_path / "board.html", "Single runs stand beside means over seeds"
     mean, single, other = [card("A", 1, 0.3), card("A", 2, 0.2)], card("B", 1, 0.4), card("B", 2, 0.5)
     for runs, names in (
         ([*mean, single], ["B1 run, seed 1", "A2 seeds"]),
         ([*mean, single, other], ["B2 seeds", "A2 seeds"]),
-        ([mean[0], single], ["Bseed 1", "Aseed 1"]),
+        ([mean[0], single], ["B1 run, seed 1", "A1 run, seed 1"]),
     ):
         write_board(runs, path, overwrite=True)
         reader = Reader(path)
         (leader,) = reader.rows("leaders")
         assert [row[0][0] for row in reader.rows("board-1")] == [leader[1][0], leader[3][0]] == names
-        assert (said in reader.tables["board-1"]["caption"]) == (names[0].startswith("B1 run"))
+        assert (said in reader.tables["board-1"]["caption"]) == (names[1] == "A2 seeds" and names[0] != "B2 seeds")
     write_board([*mean, single], path, overwrite=True)
     (leader,) = Reader(path).rows("leaders")
     assert leader[4][0] == "0.2500 ± 0.0707"  # of 0.3 and 0.2: 0.1 / sqrt(2)
@@ -260,14 +260,16 @@ def test_single_runs_beside_means_say_so(card, tmp_path):
 
 
 def test_the_same_ranks_under_two_names_are_marked(card, tmp_path):
-    """With the seed of the other run, or with its file where the seed is not known."""
+    """With the seed of the other run, or with its file where its name is that of the row."""
     board = read_board([card("A", 1, ranks="same"), card("B", 2, ranks="same"), card("C", 1)])
     marks = {row.model: row.marks for row in board.tables[0].rows}
-    assert marks == {"A": ("same ranks as B seed 2",), "B": ("same ranks as A seed 1",), "C": ()}
+    assert marks == {"A": ("duplicate of B seed 2",), "B": ("duplicate of A seed 1",), "C": ()}
     for name, seed in (("A", None), ("B", 3)):
         write_card(card(name, seed, ranks="same"), tmp_path / f"run {name}.json")
     marks = {row.model: row.marks for row in read_board(tmp_path).tables[0].rows}
-    assert marks == {"A": ("same ranks as B seed 3",), "B": ("same ranks as A (run A.json)",)}
+    assert marks == {"A": ("duplicate of B seed 3",), "B": ("duplicate of A",)}
+    board = read_board([tmp_path / "run A.json", card("A", 1, ranks="same")])
+    assert {run.marks for run in board.tables[0].rows} == {("duplicate of A seed 1",), ("duplicate of run A.json",)}
 
 
 # ---- files ----
@@ -280,7 +282,7 @@ def test_a_card_and_its_result_are_one_run(result, tmp_path):
     board = read_board(tmp_path)
     (run,) = board.runs
     assert (run.place, run.copies) == ("run.json", ("run.kgeval",))
-    assert "in more than one file, and counted once: run.json (run.kgeval)" in board.notes
+    assert "Counted once, though in more than one file: run.json (run.kgeval)" in board.notes
     assert board.n_files == 2
 
 
@@ -288,11 +290,11 @@ def test_equal_hashes_with_other_values_are_no_copies(card):
     """Both are shown and marked; values that differ in the 12th digit, as another version of numpy sums, are copies."""
     board = read_board([card("A", 1, 0.3, "x"), card("A", 1, 0.4, "x"), card("A", 1, 0.3 + 1e-12, "x")])
     assert [(row.value("mrr")[0], row.marks) for row in board.tables[0].rows] == [
-        (0.4, ("same ranks as A seed 1",)),
-        (0.3, ("same ranks as A seed 1",)),
+        (0.4, ("duplicate of A seed 1",)),
+        (0.3, ("duplicate of A seed 1",)),
     ]
     assert board.tables[0].rows[1].runs[0].copies == ("result 3",)
-    assert "not averaged on toy, since seed 1 stands for different runs: 2 runs of A" in board.notes
+    assert "toy: 2 runs of A are listed one by one, since seed 1 stands for different runs" in board.notes
 
 
 def test_files_that_cannot_be_read_are_listed(card, tmp_path):
@@ -388,7 +390,7 @@ def test_the_headline_names_the_leaders(card, tmp_path):
     assert "both sides" in rows[0][0]
     assert "object side" in rows[1][0]
     assert rows[0][1:] == ["A2 seeds", "0.3500 ± 0.0707", "B1 run, seed 1", "0.3000 [0.2500, 0.3500]", "0.0500"]
-    assert rows[1][1:] == ["Dseed 1", "0.9000 [0.8500, 0.9500]", "", "", "only model"]
+    assert rows[1][1:] == ["D1 run, seed 1", "0.9000 [0.8500, 0.9500]", "", "", "only model"]
     assert "values of different rows do not compare" in reader.tables["leaders"]["caption"]
     assert "A board sorts, it does not test" in "".join(reader.text)
 
@@ -416,10 +418,10 @@ def test_two_notes_stand_open(card, tmp_path):
     runs = [("A", 1, 0.2), ("A", 1, 0.4), ("B", None, 0.2), ("B", None, 0.4)]
     cards = [*(card(*run) for run in runs), card("C", 1, dataset="f" * 64)]
     board = read_board(cards)
-    assert [note.partition(" ")[0] for note in board.notes] == ["toy", "not", "not"]
+    assert [note.partition(" ")[0] for note in board.notes] == ["toy", "toy:", "toy:"]
     write_board(board, tmp_path / "board.html")
     page = html.unescape((tmp_path / "board.html").read_text(encoding="utf-8"))
-    places = [page.index(f"<bdi>{note}</bdi>") for note in board.notes]
+    places = [page.index(f"<bdi>{note}.</bdi>") for note in board.notes]
     assert places[0] < places[1] < page.index('id="notes"') < places[2] < page.index('id="table-1"')
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import kgeval
-from kgeval.benchmarks.benchmark_text import brief_notes, table_texts
+from kgeval.benchmarks.benchmark_text import answer_texts, brief_notes
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
 from kgeval.cli.command import Command
@@ -173,8 +173,7 @@ def _runs(named: Sequence[tuple[list[str], Path]]) -> dict[Run, EvaluationResult
 def _as_text(benchmark: Benchmark, options: argparse.Namespace, page: str) -> str:
     """Return the text for a terminal: verdict, runs, tables, all datasets together, tests, notes."""
     screen = options.screen
-    parts = [screen.bold(screen.wrapped(benchmark.verdict.sentence))]
-    parts += table_texts(benchmark, screen)
+    parts = answer_texts(benchmark, screen)
     if len(benchmark.datasets) >= MIN_DATASETS and len(benchmark.models) >= MIN_MODELS:
         parts.append(screen.lines(benchmark.across().lines()))
     if not options.quiet:
