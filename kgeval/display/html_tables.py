@@ -16,8 +16,8 @@ from kgeval.display.table import BOLD, Cell, Column, Note, Table
 N_DIGITS = 7  # significant digits of the numbers that are kept for sorting and downloads
 MAX_LABEL = 240  # characters of a label that are shown; the rest is seen under the pointer
 MAX_HEAD = 32  # characters of the heading of a column
-BREAKS = re.compile(r"(?<=\w/)(?=\w)"), re.compile(r"(?<=\w[_.])(?=[^\W\d_])")  # of a path, of another label
-UNBROKEN = 20  # characters of a label that no line breaks
+BREAKS = re.compile(r"(?<=[\w.]/)(?=\w)|(?<=\w[_.])(?=[^\W\d_])")  # where a line may break within a long word
+LONG_WORD = re.compile(r"\S{21,}")
 WHOLE = re.compile(  # a p-value, an interval, a word with a hyphen
     r"(\bp [<=≤] [\d.]+|[\[(][-+]?[\d.,]+, [-+]?[\d.,]+[\])]|\b(?=[\w.-]{3,20}(?![\w.-]))\w[\w.]*(?:-[\w.]+)+)"
 )
@@ -168,11 +168,11 @@ def label(text: str, limit: int | None = None) -> Markup:
     '<bdi title="/people/person/nationality">/peop…onality</bdi>'
     """
     shown = text if limit is None else short(text, limit)
-    return tag("bdi", breakable(shown), title=shown_label(text) if shown != text else None)
+    return tag("bdi", unbroken(shown), title=shown_label(text) if shown != text else None)
 
 
 def breakable(text: str) -> Markup:
-    """Return a label that may break after "/" (without one, after "_" and "."), not in a word of a relation's name.
+    """Return a label that may break after "/", "_" and "." if it is long.
 
     Parameters
     ----------
@@ -181,14 +181,16 @@ def breakable(text: str) -> Markup:
     Examples
     --------
     >>> breakable("/people/person/place_of_birth"), breakable("member_of_domain_usage"), breakable("member_of")
-    ('/people/<wbr>person/<wbr>place_of_birth', 'member_<wbr>of_<wbr>domain_<wbr>usage', 'member_of')
+    ('/people/<wbr>person/<wbr>place_<wbr>of_<wbr>birth', 'member_<wbr>of_<wbr>domain_<wbr>usage', 'member_of')
     """
-    pieces = BREAKS["/" not in text].split(text) if len(text) > UNBROKEN else [text]
-    return joined(*[part for piece in pieces for part in (tag("wbr"), unbroken(piece))][1:])
+    pieces = BREAKS.split(text) if LONG_WORD.search(text) else [text]
+    return joined(*[part for piece in pieces for part in (tag("wbr"), piece)][1:])
 
 
 def unbroken(text: str) -> Markup:
     """Return a text in which no line breaks within a p-value, an interval, or a short word such as "ComplEx-32".
+
+    Long words may break as in `breakable`.
 
     Parameters
     ----------
@@ -200,7 +202,7 @@ def unbroken(text: str) -> Markup:
     '<span class="whole">ComplEx-32</span>, <span class="whole">p = 0.01</span>'
     """
     parts = WHOLE.split(text)
-    return joined(*(tag("span", part, class_="whole") if place % 2 else part for place, part in enumerate(parts)))
+    return joined(*(tag("span", part, class_="whole") if i % 2 else breakable(part) for i, part in enumerate(parts)))
 
 
 def short(text: str, limit: int) -> str:

@@ -59,7 +59,7 @@ def tower(tied: Sequence[int], total: int) -> int | None:
     return tied.index(most) if total and most >= TOWER * total else None
 
 
-def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
+def rank_distribution(names: Sequence[str], found: Data, title: str, drawn: Iterable[int] = ()) -> Figure:
     """Return the share of ranks in each bin as bars, the part of tied ranks pale, with intervals.
 
     Parameters
@@ -68,6 +68,8 @@ def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
     found : dict
         From `kgeval.report.page_distributions.distribution`.
     title : str
+    drawn : iterable of int
+        The places of the models of many that are drawn; by default all.
     """
     bins, n = found["bins"], len(names)
     is_many = n > MAX_BESIDE
@@ -103,11 +105,11 @@ def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
         y = Axis("share of ranks", 0.0, high, ticks_of(nice_ticks(0.0, high)))
         legend = [*((name, Bars((), m)) for m, name in enumerate(names)), *legend]
         return Figure(title, (Panel(x, y, tuple(mark for of_model in marks for mark in of_model)),), tuple(legend))
-    panels = []
-    for name, of_model in zip(names, marks):
-        own_x = x if of_model is marks[-1] else Axis("", x.low, x.high, (), has_names=True)
-        y = Axis("", 0.0, high, ((0.4 * high, name),), has_names=True)
-        panels.append(Panel(own_x, y, tuple(of_model), LANE_HEIGHT))
+    panels, shown = [], list(drawn) or list(range(n))
+    for m in shown:
+        own_x = x if m == shown[-1] else Axis("", x.low, x.high, (), has_names=True)
+        y = Axis("", 0.0, high, ((0.4 * high, names[m]),), has_names=True)
+        panels.append(Panel(own_x, y, tuple(marks[m]), LANE_HEIGHT))
     return Figure(title, tuple(panels), tuple(legend))
 
 

@@ -9,13 +9,14 @@ from dataclasses import replace
 from kgeval.base.checks import listed
 from kgeval.base.terminal import distinct_labels
 from kgeval.base.wording import decimals_for, percent, shown_label, signed, written
+from kgeval.comparison.verdict import shown_name
 from kgeval.display.differences import difference_matrix, shown_differences
 from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.grammar import display_of
 from kgeval.report.document import Beside, Fold, PagePart, Section, Text, cautions, first_section
 from kgeval.report.page_cautions import cautions_of
 from kgeval.report.page_report import SUMMARY_METRICS, Report, Row, moved, numbers_of
-from kgeval.report.page_values import drawn
+from kgeval.report.page_values import drawn, shows_chance
 from kgeval.results.display import tie_ends
 from kgeval.results.rank_table import CONFIDENCE
 
@@ -37,6 +38,8 @@ def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Sectio
     """
     first, *rest = report.verdict.parts
     details = ["; ".join([rest[0][:1].upper() + rest[0][1:], *rest[1:]]) + "."] if rest else []
+    for name, label in relation_labels(report).items():  # a label that is shown has one short form in all sentences
+        details = [text.replace(shown_name(name), label) for text in details]
     grave, notes = cautions_of(report)
     noted = cautions([*grave, *notes], min(N_OPEN, len(grave)))
     if len(report.names) == 1:
@@ -49,13 +52,20 @@ def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Sectio
 
 
 def gained(report: Report) -> list[str]:
-    """Return a sentence with the relations on which the best model gains most over the second, and loses most to it."""
+    """Return a sentence with the relations on which the best model gains most over the second, and loses most to it.
+
+    Relations that the verdict names are left out.
+    """
     if not report.pairs or len(report.pairs[0].relations) < 2:
         return []
-    said, parts = list[str](), moved(report, report.pairs[0], N_NAMED)
-    shown = dict(zip(report.relations, distinct_labels([shown_label(name) for name in report.relations], MAX_RELATION)))
+    said, shown, of_verdict = list[str](), relation_labels(report), report.verdict.sentence
+    found = moved(report, report.pairs[0], len(shown))
+    parts = [
+        part.loc[[name for name in part.index if shown_name(str(name)) not in of_verdict]][:N_NAMED] for part in found
+    ]
+    is_rest = len(parts[1]) and parts[1].index[0] != found[1].index[0]
     is_any = any(part["decided"].any() for part in parts)
-    for words, part in zip(("gains most on", "loses most on"), parts):
+    for words, part in zip(("gains most on", f"{'otherwise ' if is_rest else ''}loses most on"), parts):
         digits = decimals_for(part["difference"], display_of(report.metric).decimals)
         places = [
             f"{shown.get(str(name), name)} ({signed(row['difference'], digits)}"
@@ -64,7 +74,13 @@ def gained(report: Report) -> list[str]:
         ]
         said += [f"{words} {listed(places)}"] if places else []
     said += [] if is_any or not said else ["all undecided"]
-    return [f"Against {report.short(1)}, by difference x ranks: {'; '.join(said)}."] if said else []
+    return [f"Against {report.short(1)}, weighted by ranks: {'; '.join(said)}."] if said else []
+
+
+def relation_labels(report: Report) -> dict[str, str]:
+    """Return the relations that are shown with the short forms that sentences have."""
+    labels = distinct_labels([shown_label(name) for name in report.relations], MAX_RELATION)
+    return dict(zip(report.relations, labels))
 
 
 def values(report: Report) -> Table:
@@ -90,7 +106,7 @@ def values(report: Report) -> Table:
     confidence = CONFIDENCE if comparison is None else comparison.terms.confidence
     chance = {written(level, decimals) for level in levels if math.isfinite(level)}
     said = [f"{report.heading} with {confidence:.0%} intervals{' (filtered ranks)' if is_usual else ''}."]
-    said += [f"Short line, where it is in range: chance, {min(chance)}."] if len(chance) == 1 and is_usual else []
+    said += [f"Short line: chance, {min(chance)}."] if len(chance) == 1 and shows_chance(column) else []
     said += ["Thin line: from pessimistic to optimistic ties."] if any(ends) else []
     columns = [
         Column.of_labels("model", report.names, models=report.models),
@@ -110,7 +126,8 @@ def values(report: Report) -> Table:
             Column.of_p_values("p (Holm)", [lead.get("p_corrected") for lead in leads], comparison.alpha),
         ]
         columns[3:] = [replace(column, cells=[Cell(), *column.cells[1:]]) for column in columns[3:]]
-        said.append("Lead: with the interval that decides, p corrected for all tests (Holm's method); bold: decided.")
+        said.append(f"Lead: with the interval that decides; {corrected_text(report)}.")
+        said.append(f"Bold {report.heading}: not told apart from the best; bold lead: decided.")
     return Table(columns, caption=" ".join(said), name="first", kind="narrow" if report.is_many else "")
 
 
@@ -118,6 +135,11 @@ def _range(ends: tuple[float, float], decimals: int) -> str:
     """Return what a value can be with other ties; empty if both ends are written alike."""
     low, high = (written(end, decimals) for end in ends)
     return "" if low == high else f": {low} to {high}"
+
+
+def corrected_text(report: Report) -> str:
+    """Return for how many tests the comparison corrects p."""
+    return f"p is corrected for all {sum(row['p_corrected'] >= 0.0 for row in report.rows):,} tests (Holm's method)"
 
 
 def differences(report: Report) -> Sequence[PagePart]:
@@ -128,13 +150,13 @@ def differences(report: Report) -> Sequence[PagePart]:
     rows = [row for row in report.rows if row["metric"] == report.metric]
     if report.is_many:
         caption = (
-            f"Differences in {report.heading}, row - column. Bold: decided (p corrected for all tests by Holm's "
-            "method); grey: undecided. Intervals and p: under the pointer, and in the table of all tests."
+            f"Differences in {report.heading}, row - column. Bold: decided ({corrected_text(report)}); grey: "
+            "undecided. Intervals and p: under the pointer, and in the table of all tests."
         )
         table = difference_matrix(rows, report.comparison.alpha, dict(zip(report.names, report.models)))
         return [replace(table, caption=caption, name="differences")]
     caption = (
-        f"Differences in {report.heading}. p is corrected for all tests (Holm's method), and decides; an interval "
+        f"Differences in {report.heading}; {corrected_text(report)}, and decides; an interval "
         "excludes 0 exactly where it does. Bold: decided; open mark: undecided."
     )
     table = shown_differences(rows, report.comparison.alpha, has_metrics=False, is_brief=True)

@@ -31,17 +31,11 @@ DETECTABLE = "the true difference that the test would find about four times in f
 TERMS = (
     ("positive", "A triple that is ranked; it is true."),
     ("query", "A positive with one entity hidden: (s, p, ?) or (?, p, o)."),
-    (
-        "asked, given entity",
-        "The asked entity of a query is the hidden one, the answer; the given entity is the other.",
-    ),
+    ("asked, given entity", "The asked entity of a query is hidden: the answer; the given entity is the other."),
     ("candidates", "The entities that may answer the query."),
     ("rival", "A candidate other than the positive."),
     ("rank", "The place of the positive among the candidates sorted by score; 1 is best."),
-    (
-        "filtered, raw",
-        "Filtered ranks leave out rivals that are known answers, such as triples of train; raw ranks do not.",
-    ),
+    ("filtered, raw", "Filtered ranks leave out rivals that are known answers, as in train; raw ranks do not."),
     (
         "ties",
         "A positive ties if a rival has the same score. Realistic: it gets the mean of the ranks that the tied "
@@ -49,13 +43,7 @@ TERMS = (
         "broken at random is another policy, expected.",
     ),
     ("chance", "The expected value for a model that orders the same candidates at random."),
-    (
-        "p (Holm)",
-        "The p-value, corrected for all tests of the comparison; a difference is decided if it is at most alpha.",
-    ),
-    ("detectable", f"The{DETECTABLE[3:]}"),
-    ("contribution", "The share of the ranks of a group times its difference; contributions add up to the difference."),
-    ("reversed", "A group in which the other model leads, with an interval that excludes 0."),
+    ("p (Holm)", "The p-value, corrected for all tests; a difference is decided if it is at most alpha."),
     ("Bonferroni", "The level of an interval divided by the number of groups, so that rarely any of them errs."),
     ("effective clusters", "The number of independent groups of ranks of equal size that would tell as much."),
 )

@@ -23,8 +23,9 @@ OTHER_ENTITIES = ": for other entities"  # in notes on intervals that are much w
 def cautions_of(report: Report) -> tuple[list[str], list[str]]:
     """Return the cautions, gravest first, and the notes that change no number.
 
-    The order: results that are not comparable; triples that leak; scores that are doubted; ties that change the order;
-    baselines that are not beaten; intervals that are much wider for other entities; bounded, unknown and dropped ranks.
+    The order: results that are not comparable; triples that leak; doubted scores of the two best models; ties that
+    change the order; baselines that are not beaten; intervals that are much wider for other entities; bounded, unknown
+    and dropped ranks. If for other entities the interval of the two best models contains 0, this is the second at most.
 
     Parameters
     ----------
@@ -44,7 +45,8 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
         leaking = notes_on_leaks(report.dataset, report.results[0].protocol.splits)
     lines += [" ".join(f"{line}." for line in leaking)] if leaking else []
     said = [(name, note) for name, result in named for note in notes_of(result)]
-    lines += merged((name, note) for name, note in said if any(word in note for word in SUSPICIONS))
+    doubts = [pair for pair in said if pair[0] in report.names[:2] and any(word in pair[1] for word in SUSPICIONS)]
+    lines += merged(doubts)
     lines += tied
     for name, result in named:
         beside = result.facts.get("baselines", {}).values()
@@ -52,6 +54,7 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
     wide = merged((name, note) for name, result in named for note in interval_notes(result, CONFIDENCE)[1:])
     compared, lead = _compared(report), " and ".join(report.names[:2])
     of_lead = [note for note in compared if note.startswith(lead + OTHER_ENTITIES)]
+    lines[1:1] = [note for note in of_lead[:1] if note.endswith("contains 0.")]
     lines += of_lead[:1] or wide
     for name, result in named:
         n = int(result.rank_table.is_bounded("filtered").sum())
@@ -62,7 +65,7 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
         n = sum(result.dropped.values())
         if n > MIN_DROPPED * len(result.table):
             lines.append(f"{n:,} ranks of {name} were dropped: {', '.join(result.dropped)}.")
-    rest = merged((name, note) for name, note in said if not any(word in note for word in SUSPICIONS))
+    rest = merged(pair for pair in said if pair not in doubts)
     of_results = (line for result in report.results for line in result.facts.get("leak_notes", []))
     known = {*lines, *(f"{line}." for line in (*leaking, *of_results))}
     rest = [line for line in rest if not any(line.endswith(one) for one in known)]

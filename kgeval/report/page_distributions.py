@@ -14,7 +14,7 @@ from kgeval.base.checks import Ids
 from kgeval.display.table import Column, Table
 from kgeval.report.document import Beside, Figure, Fold, Section
 from kgeval.report.figure_svg import svg
-from kgeval.report.figures import hits_curve, rank_distribution
+from kgeval.report.figures import MANY_CURVES, hits_curve, rank_distribution
 from kgeval.report.page_report import Report, has_bounded
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.rank_table import CONFIDENCE
@@ -33,13 +33,15 @@ def distributions(report: Report) -> Section:
     report : Report
     """
     found, hits = distribution(report.parts), hits_at_cuts(report.parts)
-    shares = "Share of ranks in each bin (filtered, both sides); a rank between two bins counts in the lower one."
+    shares = "Share of ranks in each bin (filtered, both sides); a rank between two bins counts in the higher one."
     if any(map(any, found["tied"])):
         shares += " Pale: ranks that tie with a rival; “tie”: the bin with the most of them."
+    drawn = [*report.detailed, *report.models[-2:]] if len(report.names) >= MANY_CURVES else []
+    shares += f" Drawn: the {len(report.detailed)} best models and the last 2; all are in the table." if drawn else ""
     text = f"hits@k: share of ranks of at most k, with {CONFIDENCE:.0%} intervals (filtered ranks, both sides)."
     text += " Where ranks are bounded, the band shows the bounds." if any(hits["bounds"]) else ""
     figures = [
-        Figure(partial(svg, rank_distribution(report.names, found, "Share of ranks in each bin")), shares),
+        Figure(partial(svg, rank_distribution(report.names, found, "Share of ranks in each bin", drawn)), shares),
         Figure(partial(svg, hits_curve(report.names, hits, "hits@k")), text),
     ]
     values = Fold("Share of ranks in each bin, as a table", [bin_table(report, found)])
@@ -66,7 +68,8 @@ def distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
 
     For each model, ``"tied"`` holds how many ranks of each bin tie with a rival, ``"totals"`` the number of all ranks,
     ``"low"`` and ``"high"`` the interval of the share of each bin in them, None where ranks are bounded or unknown.
-    ``"left_out"`` is the number of these ranks, which are in no bin.
+    ``"left_out"`` is the number of these ranks, which are in no bin. A rank between two bins counts in the higher one,
+    so that the share of the first bins is hits@k.
 
     Parameters
     ----------
@@ -80,7 +83,7 @@ def distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     for result in results:
         ranks = result.rank_table.ranks("filtered")
         is_known = ~np.isnan(ranks)
-        bins = np.searchsorted(starts, ranks[is_known], side="right") - 1
+        bins = np.searchsorted(starts, np.ceil(ranks[is_known]), side="right") - 1
         is_tied = result.table["tied_filtered"].to_numpy()[is_known] > 0
         found["counts"].append(np.bincount(bins, minlength=len(starts)).tolist())
         found["tied"].append(np.bincount(bins[is_tied], minlength=len(starts)).tolist())

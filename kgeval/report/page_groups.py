@@ -117,9 +117,7 @@ def value_table(report: Report, column: str, found: Breakdown) -> Table:
     if column in OVER_SPLITS and not all(says_splits(result.notes) for result in report.parts):
         caption += ", which is computed from all splits unless a note names others"
     if found.n_left:
-        caption += (
-            f"; {count_text(found.n_left)} smaller groups, {percent(found.share_left)} of the ranks, are left out"
-        )
+        caption += f"; without {count_text(found.n_left)} groups with {percent(found.share_left)} of the ranks"
     return Table(columns, caption=caption, name=f"metrics-by-{printable(column)}", kind="tall")
 
 

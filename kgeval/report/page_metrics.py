@@ -13,7 +13,7 @@ from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.grammar import display_of, parse_all
 from kgeval.report.document import Code, Fold, Lines, PagePart, Text
 from kgeval.report.page_report import SUMMARY_METRICS, Report, numbers_of
-from kgeval.report.page_values import drawn, metric_head
+from kgeval.report.page_values import drawn, metric_head, shows_chance
 from kgeval.results.display import MAX_TIES, tie_ends
 from kgeval.results.evaluation_result import interval_notes
 from kgeval.results.rank_table import CONFIDENCE
@@ -126,12 +126,11 @@ def _explained(report: Report, tables: Sequence[Table]) -> list[str]:
         "Realistic ties: a positive that ties gets the mean of the ranks that it shares. AMRI is 0 at chance and 1 at "
         "best, whatever the number of candidates."
     )
-    if not report.is_many:
-        said.append("Short line: chance, where it is in range; thin line: from pessimistic to optimistic ties.")
-    return [
-        *said,
-        *(f"{text}." for text in dict.fromkeys(interval_notes(one, CONFIDENCE)[0] for one in report.results)),
-    ]
+    has_line = any(shows_chance(column) for table in tables for column in table.columns)
+    said += ["Short line: chance, where it is in range."] if has_line else []
+    said += [] if report.is_many else ["Thin line: from pessimistic to optimistic ties."]
+    notes = dict.fromkeys(interval_notes(one, CONFIDENCE)[0] for one in report.results)
+    return [*said, *(f"{note}." for note in notes)]
 
 
 def _reasons(tables: Sequence[Table]) -> list[str]:

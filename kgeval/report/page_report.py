@@ -24,6 +24,7 @@ from kgeval.display.html_tables import short
 from kgeval.display.table import heading_of
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics.default_metrics import PAGE_METRICS
+from kgeval.metrics.grammar import display_of
 from kgeval.metrics.metric_frames import REASON
 from kgeval.results.evaluation_result import EvaluationResult, entity_part, rank_groups, with_all_features
 from kgeval.results.keys import Key
@@ -214,6 +215,8 @@ class Report:
 def moved(report: Report, pair: Pair, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the relations on which the first model of a pair gains most, and those on which it loses most.
 
+    Undecided differences that are 0 at the decimals of the metric are left out.
+
     Parameters
     ----------
     report : Report
@@ -223,6 +226,7 @@ def moved(report: Report, pair: Pair, n: int) -> tuple[pd.DataFrame, pd.DataFram
     """
     known = pair.relations[pair.relations["contribution"].notna()]
     known = known.iloc[(-known["contribution"].abs()).argsort(kind="stable")]
+    known = known[known["decided"] | (known["difference"].abs() >= 0.5 * 10.0 ** -display_of(report.metric).decimals)]
     sizes = report.sign * known["contribution"]
     return known[sizes > 0][:n], known[sizes < 0][:n]
 

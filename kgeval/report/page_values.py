@@ -62,6 +62,12 @@ def drawn(
     return replace(column, cells=cells, head=partial(axis_ends, f"{limits[0]:,g}", "", f"{limits[1]:,g}"))
 
 
+def shows_chance(column: Column) -> bool:
+    """Return whether a drawing of a column, made by `drawn`, has the line of the chance level."""
+    made = [cell.drawing.args[3:5] for cell in column.cells if isinstance(cell.drawing, partial)]
+    return any(low <= level <= high for (low, high), level in made)
+
+
 def metric_head(spec: str, axis: Callable[[], Markup] | None = None) -> Markup:
     """Return the heading of a metric with the direction of better values; what it means is under the pointer.
 

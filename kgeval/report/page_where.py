@@ -11,7 +11,7 @@ import pandas as pd
 
 from kgeval.base.checks import listed
 from kgeval.base.wording import shown_label, signed
-from kgeval.comparison.verdict import min_group
+from kgeval.comparison.verdict import MIN_GROUP, MIN_SHARE, min_group
 from kgeval.display.differences import edge_of
 from kgeval.display.html import axis_ends, difference_bar, tag
 from kgeval.display.html_tables import short
@@ -66,14 +66,14 @@ def gains(report: Report, pair: Pair) -> Table:
     known = pair.relations[pair.relations["contribution"].notna()]
     parts = dict(zip((pair.first, pair.second), moved(report, pair, N_GAINS)))
     limits = [edge_of(part["contribution"].abs().tolist()) for part in parts.values()]
-    groups, pictures = [], []
+    groups = [(f"{report.short(model)} better", len(part)) for model, part in parts.items()]
+    pictures: list[Cell] = []
     for (model, part), limit in zip(parts.items(), limits):
-        sizes = part["contribution"].abs()
-        pictures += [Cell(drawing=partial(charts.contribution_bar, size, limit, model)) for size in sizes]
-        times = limits[0] / limit
-        scale = "" if 0.9 < times < 1.1 else f"{times:.1f} times" if times < 10 else f"{times:,.0f} times"
-        drawn_larger = f", drawn {scale} as long as above" if scale and len(parts[pair.first]) else ""
-        groups.append((f"{report.short(model)} better{drawn_larger}: a full bar is {_plain(limit)}", len(part)))
+        sizes, times = part["contribution"].abs(), limits[0] / limit
+        note = f"a full bar is {_plain(limit)}"
+        note += f", {times:,.1f} times as long" if pictures and not 0.9 < times < 1.1 else ""
+        bars = [Cell(drawing=partial(charts.contribution_bar, size, limit, model)) for size in sizes]
+        pictures += [replace(bar, note=note) for bar in bars[:1]] + bars[1:]
     shown = pd.concat(list(parts.values()))
     others = known.drop(index=shown.index)
     ends = {**({f"the other {len(others)}": others} if len(others) else {}), f"all {len(known)}": known}
@@ -167,7 +167,8 @@ def best_and_worst(report: Report) -> Table:
     found = sorted((i for i in range(len(rows)) if math.isfinite(rows[i][0])), key=lambda i: -sign * rows[i][0])
     least = min_group(len(report.parts[0].table))
     large = [i for i in found if sizes[i] >= least]
-    limited = f"; only the {len(large)} with at least {least:,} ranks, as above" if 1 < len(large) < len(found) else ""
+    share = f" ({MIN_SHARE:.0%} of all)" if least > MIN_GROUP else ""
+    limited = f", of the {len(large)} with at least {least:,} ranks{share}" if 1 < len(large) < len(found) else ""
     kept = large if limited else found
     is_cut = len(kept) > 2 * N_GAINS
     kept = kept[:N_GAINS] + kept[-N_GAINS:] if is_cut else kept

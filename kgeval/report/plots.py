@@ -94,10 +94,10 @@ def rank_distribution(
     """Draw the distribution of ranks: for each model, a bar for the share of the ranks in each bin.
 
     The ranks are filtered, with realistic ties. The bins are those of the report page: 1, 2, 3-4, 5-9, 10-19, ...; half
-    ranks such as 4.5 count in the lower bin. The part of a bar for ranks that tie with a rival is pale; a bin in which
-    5% and more of all ranks tie is marked. The intervals are pointwise 95% intervals, for other triples of the same
-    graph. Bounded and unknown ranks are in no bin, but count in the shares; the title contains their number, and their
-    model has no intervals. Each of five and more models has a panel of its own.
+    ranks such as 4.5 count in the higher bin, as for hits@k. The part of a bar for ranks that tie with a rival is pale;
+    a bin in which 5% and more of all ranks tie is marked. The intervals are pointwise 95% intervals, for other triples
+    of the same graph. Bounded and unknown ranks are in no bin, but count in the shares; the title contains their
+    number, and their model has no intervals. Each of five and more models has a panel of its own.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from kgeval.report import page_report
 from kgeval.report.page import write_page
 from kgeval.report.page_answer import gained, values
 from kgeval.report.page_background import protocol_lines
-from kgeval.report.page_cautions import merged
+from kgeval.report.page_cautions import cautions_of, merged
 from kgeval.report.page_distributions import distribution, hits_at_cuts
 from kgeval.report.page_groups import breakdown, value_table
 from kgeval.report.page_metrics import metric_table
@@ -72,24 +73,35 @@ def test_the_intervals_are_those_of_the_result(made, data):
 
 
 def test_the_distribution_counts_every_rank_once(made):
-    """Bins 1, 2, 3-4, 5-9, 10-19, ...; a rank between two bins counts in the lower one."""
+    """Bins 1, 2, 3-4, 5-9, 10-19, ...; a rank between two bins counts in the higher one."""
     found = distribution(made[0])
     assert found["bins"] == ["1", "2", "3–4", "5–9", "10–19", "20–29", "30–40"]
     starts = [1, 2, 3, 5, 10, 20, 30, math.inf]
     for counts, result in zip(found["counts"], made[0]):
         ranks = [rank for _, _, rank in ranks_of(result)]
-        assert counts == [sum(low <= rank < high for rank in ranks) for low, high in zip(starts, starts[1:])]
+        assert counts == [sum(low <= math.ceil(rank) < high for rank in ranks) for low, high in zip(starts, starts[1:])]
         assert sum(counts) == 2 * N_TEST
 
 
-def test_a_tied_rank_falls_in_the_lower_bin():
+def test_a_tied_rank_falls_in_the_higher_bin():
     """Four entities that all score alike: among 3 rivals the realistic rank is 2.5."""
     dataset = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=4, n_relations=1)
     result = kg.evaluate(lambda s, p, o: np.zeros(len(s)), dataset, progress=False)
     found = distribution([result])
     assert found["bins"] == ["1", "2", "3–4"]
-    assert found["counts"] == [[0, 2, 0]]
+    assert found["counts"] == [[0, 0, 2]]
     assert found["left_out"] == [0]
+
+
+def test_the_first_bins_are_hits_at_k():
+    """Three entities, some with equal scores: ranks of 1 and of 1.5; bin 1 is hits@1, bins 1 and 2 are hits@2."""
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [2, 0, 0], [1, 0, 2]], n_entities=3, n_relations=1)
+    result = kg.evaluate(lambda s, p, o: -((s + o) // 2), dataset, progress=False)
+    (counts,) = distribution([result])["counts"]
+    ranks = result.rank_table.ranks("filtered")
+    assert 1.5 in ranks
+    assert counts[0] / 6 == result["hits@1"] == (ranks == 1).mean()
+    assert sum(counts[:2]) / 6 == result["hits@2"]
 
 
 def test_the_hits_curve(made):
@@ -303,7 +315,7 @@ def test_the_largest_groups_of_an_ordered_column_are_kept(made):
     assert many.n_left == 20
     assert many.share_left == pytest.approx(20 / 300, abs=1e-12)
     caption = value_table(report_of([featured], ["one"]), "many", many).caption
-    assert caption.endswith("; 20 smaller groups, 6.7% of the ranks, are left out")
+    assert caption.endswith("; without 20 groups with 6.7% of the ranks")
     ranks = [rank for _, _, rank in ranks_of(result)]
     shown = content([featured], ["one"])["tables"]["metrics-by-many"]
     assert shown[39]["MRR"] == pytest.approx(mean_of("MRR", ranks[288:]), abs=1e-12)
@@ -683,6 +695,16 @@ def test_leaks_are_the_first_caution():
     assert second == "one: row order: 500 train triples rank low."
 
 
+def test_doubts_about_the_third_model_are_no_caution(made):
+    """A doubted model that is not among the two best: the note is folded; of the second, it is a caution."""
+    report = report_of(made[0], NAMES, made[1], made[2])
+    for place, is_grave in ((1, True), (2, False)):
+        results = [noted(one, "row order: low") if i == place else one for i, one in enumerate(report.results)]
+        grave, notes = cautions_of(replace(report, results=tuple(results)))
+        line = f"{report.names[place]}: row order: low."
+        assert (line in grave, line in notes) == (is_grave, not is_grave)
+
+
 def test_a_baseline_that_is_not_beaten_is_a_caution():
     """The page says it of the model by its name; of a beaten baseline it says nothing."""
     ring = [[i, 0, (i + 1) % 60] for i in range(60)]
@@ -748,7 +770,7 @@ def test_the_first_section_names_the_largest_gains_and_losses(made):
     report = report_of(made[0], NAMES, made[1], made[2])
     frame = made[2].by("relation", "mrr", *report.names[:2])
     (sentence,) = gained(report)
-    assert sentence.startswith(f"Against {report.names[1]}, by difference x ranks: ")
+    assert sentence.startswith(f"Against {report.names[1]}, weighted by ranks: ")
     for words, sign in (("gains", 1), ("loses", -1)):
         sizes = sorted(((sign * size, name) for name, size in frame["contribution"].items()), reverse=True)[:2]
         said = re.search(rf"{words} most on (.*?)(?:; |\.$)", sentence)[1]

@@ -91,7 +91,7 @@ def test_rank_distribution(drawing, results):
     for i, (result, line) in enumerate(zip(results, axes.lines)):
         ranks, tied = np.array(ranks_of(result)), result.table["tied_filtered"].to_numpy() > 0
         assert (ranks % 1 == 0.5).any()
-        inside = [(ranks >= low) & (ranks < high) for low, high in bins.values()]
+        inside = [(np.ceil(ranks) >= low) & (np.ceil(ranks) < high) for low, high in bins.values()]
         shares, pale = ([sum(mask & chosen) / 60 for mask in inside] for chosen in (ranks > 0, tied))
         full, bars = bars[:4], bars[4:]
         some, bars = bars[: sum(map(bool, pale))], bars[sum(map(bool, pale)) :]
@@ -126,7 +126,7 @@ def test_each_of_many_models_has_a_panel(drawing, results):
     figure = plots.rank_distribution(dict(zip("abcde", [results[0]] * 5)))
     assert [axes.get_yticklabels()[0].get_text() for axes in figure.axes] == list("abcde")
     assert [boxes_of(axes) for axes in figure.axes] == [alone] * 5
-    most = max(np.bincount(np.searchsorted([2, 3, 5, 10], ranks_of(results[0]), side="right"))) / 60
+    most = max(np.bincount(np.searchsorted([2, 3, 5, 10], np.ceil(ranks_of(results[0])), side="right"))) / 60
     assert all(f"{most:.0%}" in axes.texts[0].get_text() for axes in figure.axes)
 
 

@@ -174,6 +174,13 @@
     box.append(copy);
   }
 
+  // ---- a table that is cut says so ----
+
+  const cut = new ResizeObserver((found) => {
+    for (const { target } of found) target.classList.toggle("cut", target.scrollWidth > target.clientWidth + 4);
+  });
+  for (const box of all(".scroll")) cut.observe(box);
+
   // ---- links to folded content open it ----
 
   function show(id) {
