@@ -583,6 +583,7 @@ def group_table(
         record["contribution"] = float(parts[rows].sum()) / len(parts)
         records[labels[codes[rows[0]]]] = record
     frame = pd.DataFrame(list(records.values()), index=pd.Index(list(records), dtype=object), columns=[*GROUP_COLUMNS])
+    frame.attrs["groups"] = len(frame)
     frame.attrs["difference"] = float(first.number - second.number)
     frame.attrs["contribution"] = "exact" if is_exact else "linearised"
     return frame

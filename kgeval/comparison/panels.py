@@ -33,7 +33,8 @@ def comparison_panel(comparison: Comparison) -> Markup:
     has_two = len(comparison.names) == 2
     metrics = shown_metrics(comparison, verdict.metric) if has_two else [verdict.metric]
     brief = [row for metric in metrics for row in rows if row["metric"] == metric]
-    differences = html_table(shown_differences(brief, alpha, has_metrics=has_two, is_brief=True))
+    table = shown_differences(brief, alpha, has_metrics=has_two, is_brief=True, has_decisions=False)
+    differences = html_table(table)
     title, *more = verdict.parts
     ranks = f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].facts['dataset']}, paired"
     return html.panel(

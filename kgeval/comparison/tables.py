@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kgeval.base.checks import listed
+from kgeval.base.checks import counted, listed
 from kgeval.base.terminal import PIPE, Screen
 from kgeval.base.wording import written
 from kgeval.comparison.rows import best_first
@@ -79,7 +80,7 @@ def _widths(comparison: Comparison) -> str:
 
 
 def values_text(comparison: Comparison, style: str, screen: Screen = PIPE, intervals: bool | None = None) -> str:
-    """Return `shown_values` as text; LaTeX starts with comments that say how the numbers were made.
+    """Return `shown_values` as text; comments of LaTeX, and notes of Markdown, say how the numbers were made.
 
     Parameters
     ----------
@@ -94,4 +95,11 @@ def values_text(comparison: Comparison, style: str, screen: Screen = PIPE, inter
     named = dict(zip(comparison.names, comparison.results))
     ties = " and ".join(sorted({key.ties for key in comparison.keys.values()}))
     table = shown_values(comparison, style != "latex" if intervals is None else intervals)
-    return drawn(table, style, screen, protocol_comment(named, ties) if style == "latex" else "")
+    comment = protocol_comment(named, ties)
+    if style == "latex":
+        result, n = comparison.results[0], len(comparison.alignment.rows[0])
+        said = f"{result.facts['dataset']}, {'+'.join(result.protocol.splits)}: {counted(n, 'rank')}"
+        table = replace(table, notes=[*table.notes, ("", said)])
+    elif style == "markdown":
+        table = replace(table, notes=[*table.notes, *(("", line.removeprefix("% ")) for line in comment.splitlines())])
+    return drawn(table, style, screen, comment if style == "latex" else "")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.wording import printable
-from kgeval.comparison.rows import interval_words
+from kgeval.comparison.rows import best_first, interval_words
 from kgeval.metrics.grammar import display_of
 from kgeval.results.clustering import PURPOSES
 from kgeval.results.evaluation_result import EvaluationResult
@@ -17,6 +17,7 @@ from kgeval.stats.paired import MAX_ENUMERATED, MIN_MID_P
 
 MAX_FULL = 4  # models; a terminal shows less of the header of more models
 MAX_NOTES = MAX_NAMED = 3
+OTHER_ENTITIES = ": for other entities"  # in notes on intervals that are much wider with clusters by entity
 NUMBER = re.compile(r"(?<![A-Za-z])-?\d[\d.,]*")  # not the 2 of L2, which is the name of a norm
 
 if TYPE_CHECKING:  # these modules import this one
@@ -137,7 +138,9 @@ def _method_lines(comparison: Comparison) -> list[str]:
 
 
 def note_lines(comparison: Comparison) -> list[str]:
-    """Return the notes, those on most models first; of notes that differ in names and numbers alone, the first.
+    """Return the notes; of notes that differ in names and numbers alone, the first.
+
+    The first note is what other entities would change for the best model; then come those on most models.
 
     Parameters
     ----------
@@ -149,7 +152,14 @@ def note_lines(comparison: Comparison) -> list[str]:
     heads = [next((head for head in about if note.startswith(head)), "") for note in comparison.notes]
     found = [(head, note.removeprefix(head)) for head, note in zip(heads, comparison.notes)]
     merged = merged_notes(((about.get(head, ""), text) for head, text in found), len(names))
-    return [f"note: {text}" for _, text in sorted(merged, key=lambda note: -note[0])]
+    metric, key = next(iter(comparison.keys.items()))
+    best, *_ = best_first(dict(zip(names, comparison.values[metric].tolist())), bool(key.higher_is_better))
+
+    def order(note: tuple[int, str]) -> tuple[bool, int]:
+        n, text = note
+        return not (text.startswith(f"{best} and ") and OTHER_ENTITIES in text), -n
+
+    return [f"note: {text}" for _, text in sorted(merged, key=order)]
 
 
 def merged_notes(said: Iterable[tuple[str, str]], n_models: int = 0) -> list[tuple[int, str]]:

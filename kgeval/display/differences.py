@@ -34,6 +34,7 @@ def shown_differences(
     has_datasets: bool = False,
     has_metrics: bool = True,
     is_brief: bool = False,
+    has_decisions: bool = True,
     screen: Screen = PIPE,
 ) -> Table:
     """Return differences of pairs of models: each with its interval, drawn and as text, its p-value and its decision.
@@ -49,6 +50,8 @@ def shown_differences(
         there is one pair.
     is_brief : bool
         Whether to leave out what is not needed to see the decision.
+    has_decisions : bool
+        Whether to show the better model; else a decided difference, which is that of the first model, is bold.
     screen : Screen
         Where it has a width, names of models are shortened, so that both names of a pair can be seen.
     """
@@ -61,7 +64,10 @@ def shown_differences(
     columns += [Column.of_labels(pairs[0] if is_one_pair else "metric", headings)] if has_column else []
     heading = "difference" if has_column or not rows else f"{headings[0]} difference"
     digits = decimals_of(rows)
-    columns.append(Column(heading, [_difference(row, digits[row["metric"]]) for row in rows], place=5))
+    cells = [_difference(row, digits[row["metric"]]) for row in rows]
+    if not has_decisions:
+        cells = [replace(cell, is_best=bool(row["better"])) for cell, row in zip(cells, rows)]
+    columns.append(Column(heading, cells, place=5))
     columns.append(_drawings(rows))
     columns.append(replace(Column.of_p_values("p (Holm)", [row["p_corrected"] for row in rows], alpha), place=4))
     if has_metrics and not is_brief and any(row["detectable"] == row["detectable"] for row in rows):
@@ -75,11 +81,12 @@ def shown_differences(
         texts = [count_text(row["n_effective"]) if is_few else "" for row, is_few in zip(rows, few)]
         columns.append(Column.of_texts("effective clusters", texts, -1))
     decisions = [Cell(names.get(row["better"], str(row["decision"])), is_best=bool(row["better"])) for row in rows]
-    columns.append(Column("better", decisions, is_label=True))
+    columns += [Column("better", decisions, is_label=True)] if has_decisions else []
     places = [f"{pair}, {heading}" if has_metrics else pair for pair, heading in zip(pairs, headings)]
     places = [f"{place} on {printable(row['dataset'])}" if has_datasets else place for place, row in zip(places, rows)]
     reasons = grouped((row["reason"], place) for row, place in zip(rows, places) if row["reason"])
-    return Table(columns, [("", f"{listed(where, MAX_PLACES)}: {reason}") for reason, where in reasons.items()])
+    notes = [("", f"{listed(where, MAX_PLACES)}: {reason}") for reason, where in reasons.items()]
+    return Table(columns, [*notes, *([] if has_decisions else [("", "bold: decided")])])
 
 
 def _shown_names(rows: Sequence[Mapping[Any, Any]], screen: Screen) -> tuple[dict[str, str], list[str]]:

@@ -276,7 +276,7 @@ def _add_title(axes: Axes, text: str, style: Style, *, is_new: bool) -> None:
     heading.set_transform(blended_transform_factory(figure.transFigure, heading.get_transform()))
     heading.set_position((4.0 / 72.0 / style.width, 1.0))
     add_fonts(heading)
-    lines = text.split("\n")
+    lines = text.replace("n = ", "n\u00a0=\u00a0").split("\n")  # not broken
     for width in range(max(map(len, lines)), 11, -1):
         heading.set_text("\n".join(part for line in lines for part in textwrap.wrap(line, width) or [""]))
         if heading.get_window_extent().width <= 0.97 * figure.bbox.width:

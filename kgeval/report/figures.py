@@ -35,6 +35,7 @@ from kgeval.report.figure import (
 )
 
 MANY_CURVES, N_COLOURED = 10, 4  # of so many curves, the first ones have colours, the others are grey
+APART = 0.1  # the mean distance to every other curve from which on the farthest grey curve is named
 MAX_BESIDE = 4  # models whose bars stand beside each other; each of more models has a panel
 TOWER = 0.05  # the share of all ranks, tied in one bin, from which on the bin is marked
 MARKED = tuple(step * 10**power for power in range(9) for step in (1, 3))  # values of k that have a marker
@@ -116,7 +117,7 @@ def rank_distribution(names: Sequence[str], found: Data, title: str, drawn: Iter
 def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     """Return hits@k of each model with intervals; where a value is bounded, its bounds; and the chance level.
 
-    Of many models, all but the first ones are thin grey curves, named where they end apart from all other curves.
+    Of many models, all but the first ones are thin grey curves, the one that lies far from all other curves is named.
 
     Parameters
     ----------
@@ -138,12 +139,13 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
         bands += [Area((*low, *high[::-1]), m)] if len(low) > 1 else []
         lines.append(Line(points_of(x_values, values), m, marked=marked))
     legend = list(zip(names, lines))
-    last, room = [float(values[-1]) for values in hits["values"]], 1.0 / ROWS
     others = [Line(points_of(x_values, values), kind="ink", opacity=0.4) for values in hits["values"][n_coloured:]]
     lines = [*others, *lines]
     legend += [("other models", others[0])] if others else []
-    apart = [m for m, end in enumerate(last) if all(abs(end - other) > room for other in last[:m] + last[m + 1 :])]
-    right = tuple((last[m], names[m]) for m in apart if m >= n_coloured)
+    curves = np.array([*hits["values"], *([] if hits["chance"] is None else [hits["chance"]])], dtype=np.float64)
+    gaps = {m: np.abs(np.delete(curves, m, axis=0) - curves[m]).mean(axis=1).min() for m in range(len(names))}
+    far = max(list(gaps)[n_coloured:], key=lambda m: gaps[m], default=0)
+    right = ((float(curves[far, -1]), names[far]),) if far and gaps[far] > APART else ()
     if hits["chance"] is not None:
         lines.append(Line(points_of(x_values, hits["chance"]), kind="dotted"))
         legend.append(("chance", lines[-1]))
@@ -285,7 +287,7 @@ def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:
 
 
 def mean_curve(
-    x: Sequence[float], y: Sequence[float], title: str, names: tuple[str, str], *, has_chance: bool = False
+    x: Sequence[float], y: Sequence[float], title: str, names: tuple[str, str], chance: tuple[str, Line]
 ) -> Figure:
     """Return a curve between 0 and 1 on equal axes; the title ends with the area below it, by the trapezoidal rule.
 
@@ -295,16 +297,15 @@ def mean_curve(
     title : str
     names : tuple of str
         Of the horizontal and the vertical axis.
-    has_chance : bool
-        Whether to draw the diagonal, the curve of a random order.
+    chance : (str, Line)
+        The chance level: its name and its line.
     """
     x_axis, y_axis = (Axis.of_values(name, [0.0, 1.0], unit=True) for name in names)
-    legend: list[tuple[str, Mark]] = [("mean of the queries", Line(points_of(x, y), 0, "bold"))]
-    legend += [("chance", DIAGONAL)] if has_chance else []
+    legend = (("mean of the queries", Line(points_of(x, y), 0, "bold")), chance)
     area = float(np.sum(np.diff(x) * (np.array(y[1:]) + y[:-1])) / 2)
     panel = Panel(x_axis, y_axis, tuple(mark for _, mark in reversed(legend)), is_square=True)
     title = f"{title}, AUC of the mean curve {area:.4f}"
-    return Figure(title, (panel,), tuple(legend) if has_chance else ())
+    return Figure(title, (panel,), legend)
 
 
 def rank_diagram(
@@ -344,8 +345,9 @@ def rank_diagram(
     n_left, first = (k + 1) // 2, 1.4 + 0.45 * max(levels, default=-1) + (0.0 if levels else -0.45)
     places = [-(first + (i if i < n_left else k - 1 - i)) for i in range(k)]
     low, high = 1.0, max(2.0, float(k))
+    pad = 0.03 * (high - low)  # the lines at the ends are not cut, and reach their names
     hangers = tuple(
-        Line(((rank, 0.0), (rank, y), (low if i < n_left else high, y)), kind="ink")
+        Line(((rank, 0.0), (rank, y), (low - pad if i < n_left else high + pad, y)), kind="ink")
         for i, ((_, rank), y) in enumerate(zip(models, places))
     )
     step = math.ceil(k / 10)
@@ -369,9 +371,8 @@ def rank_diagram(
         marks.append(Texts(((low, 1.8, f"critical difference {difference:.2f}"),), "start"))
     texts = [(y, f"{name}  {rank:.2f}") for (name, rank), y in zip(models, places)]
     y = Axis("", min(places) - 0.5, top, tuple(texts[:n_left]))
-    panel = Panel(
-        Axis(x_name, low, high, ()), y, tuple(marks), top - y.low, right=tuple(texts[n_left:]), has_frame=False
-    )
+    x, right = Axis(x_name, low - pad, high + pad, ()), tuple(texts[n_left:])
+    panel = Panel(x, y, tuple(marks), top - y.low, right=right, has_frame=False)
     return Figure(label, (panel,))
 
 

@@ -55,6 +55,7 @@ from kgeval.report.figure_matplotlib import draw, save_figure, style_of
 from kgeval.report.page_distributions import distribution, hits_at_cuts
 from kgeval.report.page_report import CORRECTED, column_words
 from kgeval.results.evaluation_result import EvaluationResult, entity_part
+from kgeval.results.rank_table import CONFIDENCE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +81,7 @@ Ranked = Results | Comparison | Benchmark
 GroupTables = Ranked | pd.DataFrame | Sequence[EvaluationResult | pd.DataFrame]
 Differences = pd.DataFrame | Comparison | Benchmark
 Names = Sequence[str] | Mapping[str, str] | None
-MAX_RELATION = 23  # characters of a relation beside its marks; in a paper, the number of ranks may stand below it
+MAX_RELATION = 23  # characters of a relation that is no path; the number of ranks may stand below it
 HEADINGS = {figures.rank_distribution: "Distribution of ranks", figures.hits_curve: "Hits@k"}
 ROC_POINTS = 101
 MEAN_ALONE = f"{GONE}the mean of all queries is drawn, and no single query"
@@ -193,15 +194,12 @@ def relation_comparison(
     check_positive_int("limit", limit, MetricError)
     order = found.sizes.sort_values(ascending=False, kind="stable").index
     drawn = order[:limit]
-    shown = distinct_labels([_named(label, names) for label in drawn], MAX_RELATION)
     counts = [f"({found.sizes[label]:,.0f})" for label in drawn]
-    room = style_of(style).label
-    labels = [f"{name} {n}" if len(name + n) < room else f"{name}\n{n}" for name, n in zip(shown, counts)]
+    labels = _relation_labels([_named(label, names) for label in drawn], counts, style_of(style).label)
     amount = f"all {len(order):,} relations" if len(drawn) == len(order) else f"{limit:,} of {len(order):,} relations"
-    heading = f"{display_of(found.key).heading} per relation (number of ranks): {amount}"
-    heading += f", {found.sizes[drawn].sum():,.0f} ranks"
+    heading = f"{display_of(found.key).heading} per relation (number of ranks){found.about}: {amount}"
     figure = figures.values_by_group(found.frames, drawn, labels, found.key, heading)
-    return _draw_groups(figure, found, drawn, groups, style, ax, title)
+    return _draw_groups(figure, found, drawn, style, ax, title)
 
 
 @names_unknown_arguments()
@@ -243,10 +241,10 @@ def degree_curve(
     labels = [f"{text}\n({found.sizes[label]:,.0f})" for text, label in zip(shown, drawn)]
     name = str(next(iter(found.frames.values())).index.name or column)
     words = short(_named(name, names, column_words(name)), 28)
-    heading = f"{display_of(found.key).heading} by {words}: {found.sizes.sum():,.0f} ranks"
+    heading = f"{display_of(found.key).heading} by {words}{found.about}: {found.sizes.sum():,.0f} ranks"
     axis = f"{words} (number of ranks)"
     figure = figures.values_by_group(found.frames, drawn, labels, found.key, heading, axis)
-    return _draw_groups(figure, found, drawn, groups, style, ax, title)
+    return _draw_groups(figure, found, drawn, style, ax, title)
 
 
 @names_unknown_arguments()
@@ -283,7 +281,7 @@ def difference_plot(
         If a column is missing, if no difference is finite, or if `ax` is given and there are several panels.
     """
     check_positive_int("limit", limit, MetricError)
-    source, table = table, table.differences if isinstance(table, (Comparison, Benchmark)) else table
+    table = table.differences if isinstance(table, (Comparison, Benchmark)) else table
     missing = [name for name in ("difference", "low", "high") if name not in table.columns]
     if missing:
         raise MetricError(
@@ -295,27 +293,29 @@ def difference_plot(
     is_pairs = {"first", "second", "metric"} <= set(rows.columns)
     rule = "decided" if {"better", "decided"} & set(rows.columns) else "the interval excludes 0"
     if set(CORRECTED) <= set(rows.columns):  # groups of ranks
-        rule = "decided; intervals corrected for the number of groups"
+        rule = f"decided, the interval (corrected for {table.attrs.get('groups', len(table)):,} groups) excludes 0"
         rows = rows.assign(**{end.removesuffix("_corrected"): rows[end] for end in CORRECTED})
+    elif "p_corrected" in rows.columns:
+        rule = f"decided, the interval (Holm, {counted(int(table['p_corrected'].notna().sum()), 'test')}) excludes 0"
     decided = rows["better"] != "" if "better" in rows.columns else rows.get("decided", rows["low"] * rows["high"] > 0)
     room = style_of(style).label
     groups = [_named(label, names) for label in rows.index]
     labels = _pair_labels(rows, names, room) if is_pairs else distinct_labels(groups, room)
     rows = rows.assign(decided=decided.astype(bool), label=labels)
     parts = [("difference", "", rows)]
+    datasets = rows["dataset"].unique().tolist() if "dataset" in rows.columns else []
     if is_pairs:
-        several = "dataset" in rows.columns and rows["dataset"].nunique() > 1
         parts = []
-        for (metric, *on), part in rows.groupby(["metric", *(["dataset"] if several else [])], sort=False):
+        for (metric, *on), part in rows.groupby(["metric", *(["dataset"] if len(datasets) > 1 else [])], sort=False):
             shown = display_of(metric)
             heading = f"difference of {shown.heading}{' (lower is better)' if shown.lower_is_better else ''}"
             parts.append((heading, "".join(f" on {printable(one)}" for one in on), leader_first(part)))
-    each, more = divmod(limit, len(parts))
-    parts = [(*words, part.iloc[: max(1, each + (i < more))]) for i, (*words, part) in enumerate(parts)]
+    parts = [(*words, part.iloc[: max(1, limit // len(parts))]) for *words, part in parts]
     n_drawn = sum(len(part) for *_, part in parts)
     size = f"{n_drawn:,} of {len(table):,} differences" if n_drawn < len(table) else f"{n_drawn:,} differences"
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
-    return _drawn(figures.difference_rows(parts, f"{size}{n}; filled: {rule}"), source, (), style, ax, title)
+    on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
+    return draw(figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}"), style, ax, title)
 
 
 @names_unknown_arguments(test=f"{GONE}Conover's test tells equal models apart too often; Nemenyi's test is drawn")
@@ -364,10 +364,8 @@ def critical_differences(
         )
     ranks = [(_named(model, names), rank) for model, rank in zip(models, across.table["mean_rank"].tolist())]
     groups = [(models.index(group[0]), models.index(group[-1])) for group in across.groups]
-    level = f"Nemenyi's test, significance level {across.alpha:g}"
-    told = (
-        f"; bars join models that are not told apart ({level})" if groups else f"; {level}: all models are told apart"
-    )
+    told = "bars join models that are not told apart" if groups else "all models are told apart"
+    told = f"; {told} (Nemenyi's test, significance level {across.alpha:g})"
     told = told if across.nemenyi is not None else ", no result of Nemenyi's test"
     difference = None if across.nemenyi is None else across.nemenyi.critical_difference
     x_name = f"mean rank over {counted(n_datasets, 'dataset')} (1 is best)"
@@ -427,6 +425,7 @@ def precision_recall(
     """Draw the precision-recall curve that is the mean of the curves of the queries.
 
     x is the recall, y is the interpolated precision. The title has the area below the drawn curve (trapezoidal rule).
+    The dotted line is the mean share of relevant items in the lists: about the precision of a random order.
 
     Parameters
     ----------
@@ -452,7 +451,9 @@ def precision_recall(
     if not n:
         raise MetricError("precision_recall needs a list with a relevant item; got none")
     heading, words = f"Precision and recall{source}: mean of n = {n:,} queries", ("recall", "precision (interpolated)")
-    figure = figures.mean_curve(mean["recall"].tolist(), mean["precision"].tolist(), heading, words)
+    share = float((unnamed.n_relevant / unnamed.length)[unnamed.n_relevant > 0].mean())
+    chance = f"share of relevant items: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
+    figure = figures.mean_curve(mean["recall"].tolist(), mean["precision"].tolist(), heading, words, chance)
     return draw(figure, style, ax, title)
 
 
@@ -493,7 +494,7 @@ def roc(
     # Where a curve rises vertically, np.interp returns the upper end.
     mean = np.mean([np.interp(grid, curve["fpr"], curve["tpr"]) for curve in curves], axis=0)
     heading, words = f"ROC{source}: mean of n = {len(curves):,} queries", ("false positive rate", "true positive rate")
-    figure = figures.mean_curve([0.0, *grid], [0.0, *mean], heading, words, has_chance=True)
+    figure = figures.mean_curve([0.0, *grid], [0.0, *mean], heading, words, ("chance", figures.DIAGONAL))
     return draw(figure, style, ax, title)
 
 
@@ -565,16 +566,17 @@ def _draw_ranks(
         shown_names = distinct_labels(list(named), 24)
         n, labels = "n in the legend", [f"{name} (n = {size:,})" for name, size in zip(shown_names, sizes)]
     figure = build(labels, count(shown), f"{HEADINGS[build]} on {_dataset_of(shown[0])}: {n}, with 95% intervals")
-    return _drawn(figure, results, cautions, style, ax, title)
+    return draw(replace(figure, cautions=("; ".join(cautions),)), style, ax, title)
 
 
 @dataclass(frozen=True)
 class _Groups:
-    """Values by group: a table for each model, the column of the metric, and the size of each group."""
+    """Values by group: a table for each model, the column of the metric, the size of each group, and words on both."""
 
     frames: dict[str, pd.DataFrame]
     key: str
     sizes: pd.Series[Any]
+    about: str
 
 
 def _grouped(groups: GroupTables, column: str, metric: str, names: Names) -> _Groups:
@@ -582,9 +584,10 @@ def _grouped(groups: GroupTables, column: str, metric: str, names: Names) -> _Gr
 
     Raises a MetricError if a table lacks a needed column or has several rows for a group, or if no value is finite.
     """
-    key, frames = str(parse(metric)), dict[str, pd.DataFrame]()
+    key, frames, datasets = str(parse(metric)), dict[str, pd.DataFrame](), []
     for name, item in _models(groups, names).items():
         frames[name] = item if isinstance(item, pd.DataFrame) else item.by(column, metrics=[metric])
+        datasets += [_dataset_of(item)] if isinstance(item, EvaluationResult) else []
     for name, frame in frames.items():
         missing = [wanted for wanted in ("n", key) if wanted not in frame.columns]
         if missing:
@@ -597,29 +600,39 @@ def _grouped(groups: GroupTables, column: str, metric: str, names: Names) -> _Gr
     if not any(np.isfinite(frame[key].to_numpy(dtype=np.float64)).any() for frame in frames.values()):
         raise MetricError(f"there is nothing to draw: no finite {key} in {sum(map(len, frames.values()))} rows")
     sizes = pd.concat([frame["n"] for frame in frames.values()]).groupby(level=0, sort=False).max()
-    return _Groups(frames, key, sizes)
+    on = f" on {' and '.join(dict.fromkeys(datasets))}, {CONFIDENCE:.0%} intervals" if datasets else ""
+    return _Groups(frames, key, sizes, on)
 
 
 def _draw_groups(
-    figure: value.Figure, found: _Groups, drawn: pd.Index[Any], groups: GroupTables,
-    style: str, ax: Axes | None, title: str | None,
-) -> Figure:  # fmt: skip
+    figure: value.Figure, found: _Groups, drawn: pd.Index[Any], style: str, ax: Axes | None, title: str | None
+) -> Figure:
     """Draw values by group, with cautions: how many values are undefined, and whether a group has few ranks."""
     rows = [frame.reindex(drawn) for frame in found.frames.values()]
     n = sum(int((~np.isfinite(frame[found.key].astype(np.float64))).sum()) for frame in rows)
     cautions = [f"{n:,} undefined, not drawn"] if n else []
     if any(figures.has_few(frame).any() for frame in rows):
         cautions.append(f"open: fewer than {figures.MIN_RANKS} ranks")
-    return _drawn(figure, groups, cautions, style, ax, title)
-
-
-def _drawn(
-    figure: value.Figure, source: Any, cautions: Sequence[str], style: str, ax: Axes | None, title: str | None
-) -> Figure:
-    """Draw a figure with cautions; of a comparison on a new figure for the screen, its verdict is below the title."""
-    if isinstance(source, Comparison) and ax is None and style == "screen":
-        figure = replace(figure, title=f"{figure.title}\n{source.verdict.parts[0]}")
     return draw(replace(figure, cautions=("; ".join(cautions),)), style, ax, title)
+
+
+def _relation_labels(labels: Sequence[str], counts: Sequence[str], room: int) -> list[str]:
+    """Return relations with their counts; of a path, two parts or as many as tell it apart, in two lines if needed.
+
+    Examples
+    --------
+    >>> _relation_labels(["/award/nominee/nominations./award/award_nomination/award", "part_of"], ["(9)", "(8)"], 23)
+    ['…/award_nomination/\\naward (9)', 'part_of (8)']
+    """
+    shown, brief = [], distinct_labels(labels, MAX_RELATION)
+    for label, cut, count in zip(labels, brief, counts):
+        parts = label.split("/")
+        ends = (f"…/{'/'.join(parts[-n:])}" for n in range(2, len(parts) - 2))
+        end = next((end for end in ends if sum(other.endswith(end[1:]) for other in labels) == 1), label)
+        start, slash, last = end.rpartition("/")
+        one, two = (f"{end} {count}", [start + slash, f"{last} {count}"]) if slash else (f"{cut} {count}", [cut, count])
+        shown.append(one if len(one) <= room else "\n".join(short(line, room) for line in two))
+    return shown if len(set(shown)) == len(shown) else [f"{cut}\n{count}" for cut, count in zip(brief, counts)]
 
 
 def _pair_labels(rows: pd.DataFrame, names: Names, limit: int) -> list[str]:
@@ -636,7 +649,8 @@ def _lists_of(source: RankedLists | EvaluationResult) -> tuple[RankedLists, str]
     """Return checked lists without their names, which no plot shows; and the model and dataset of a result."""
     if isinstance(source, EvaluationResult):
         (name,) = name_results(source)
-        return replace(source.lists(), names=None), f" of {short(printable(name), 40)} on {_dataset_of(source)}"
+        about = f" of {short(printable(name), 40)} on {_dataset_of(source)}, filtered"
+        return replace(source.lists(), names=None), about
     check_lists(source)
     return replace(source, names=None), ""
 

@@ -988,7 +988,8 @@ def header_lines(result: EvaluationResult, ties: str = "realistic") -> list[str]
     part = "" if protocol.sample is None else f"{protocol.sample.n:,} of "
     n_triples = facts["n_triples"] if protocol.sample is None else protocol.sample.of
     tie_rate = "unknown" if np.isnan(result.tie_rate) else percent(result.tie_rate)
-    unseen = "unseen not known" if protocol.is_of_tool else f"{facts['n_unseen']:,} unseen"
+    n_unseen = f"{counted(facts['n_unseen'], 'triple')} with unseen entities or relations"
+    unseen = "unseen not known" if protocol.is_of_tool else n_unseen
     lines = [
         f"{facts['dataset']}: {counted(len(result.entities), 'entity')}, "
         f"{counted(len(result.relations), 'relation')}; {'+'.join(protocol.splits)} "

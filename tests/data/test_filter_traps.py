@@ -202,7 +202,9 @@ def test_c25_unseen_triples_are_counted_under_every_policy(kind, unseen, subject
     result = run(KINDS[kind](np.zeros((5, 2, 5))), dataset, unseen=unseen)
     assert counts(result) == subjects + objects
     assert (result.dropped, result.facts["n_read"], result.facts["n_unseen"]) == (dropped, 6, 2)
-    assert header_lines(result)[0].endswith(f"; 2 unseen, {sum(dropped.values())} dropped")
+    assert header_lines(result)[0].endswith(
+        f"; 2 triples with unseen entities or relations, {sum(dropped.values())} dropped"
+    )
     assert "2 triples of test contain 1 entity and 1 relation that do not occur in train" in "\n".join(
         header_lines(result)
     )

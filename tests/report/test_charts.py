@@ -84,6 +84,9 @@ def test_the_rank_diagram_is_drawn_to_scale():
     axis, *hangers, ruler = [path for kind, path in paths if kind == "ink line"]
     left, right = axis[0], axis[2]
     each = (right - left) / 2
+    assert [path[-2] for path in hangers] == pytest.approx(
+        [left - 0.06 * each, left - 0.06 * each, right + 0.06 * each], abs=0.2
+    )
     assert [path[0] for path in hangers] == pytest.approx([left, left + 1.5 * each, left + 1.5 * each], abs=0.2)
     assert ruler[0:4:2] == pytest.approx([left, left + 1.2 * each], abs=0.2)
     (joined,) = [path for kind, path in paths if kind == "thick line m0"]

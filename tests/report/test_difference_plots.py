@@ -42,7 +42,7 @@ def lines_of(axes, kind):
 
 
 def title_of(figure):
-    return figure.axes[0].get_title(loc="left").replace("\n", " ")
+    return figure.axes[0].get_title(loc="left").replace("\n", " ").replace("\u00a0", " ")
 
 
 def labels_of(figure):
@@ -60,7 +60,7 @@ def test_models_bars_and_ruler():
     assert axis[:2] == [[1.0, 0.0], [4.0, 0.0]]
     assert [line[0] for line in hangers] == [[1.0, 0.0], [2.5, 0.0], [2.5, 0.0], [4.0, 0.0]]
     assert all(start[0] == corner[0] and corner[1] == end[1] < 0 for start, corner, end in hangers)
-    assert [end[0] for _, _, end in hangers] == [1.0, 1.0, 4.0, 4.0]
+    assert [end[0] for _, _, end in hangers] == pytest.approx([0.91, 0.91, 4.09, 4.09])
     # Best at the top left, worst at the top right.
     assert hangers[0][1][1] > hangers[1][1][1]
     assert hangers[3][1][1] > hangers[2][1][1]
@@ -90,7 +90,7 @@ def test_without_a_test_there_are_no_bars():
     rows = np.random.default_rng(0).normal(scale=0.01, size=(40, 3)) + np.array([0.4, 0.3, 0.2])
     figure = plots.critical_differences(AcrossDatasets.of(pd.DataFrame(rows), "mrr", True))
     assert lines_of(figure.axes[0], "bar") == []
-    assert title_of(figure) == "MRR: mean ranks; Nemenyi's test, significance level 0.05: all models are told apart"
+    assert title_of(figure) == "MRR: mean ranks; all models are told apart (Nemenyi's test, significance level 0.05)"
 
 
 @pytest.mark.thorough

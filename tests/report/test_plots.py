@@ -66,8 +66,8 @@ def legend_texts(axes):
 
 
 def title_of(figure):
-    """The title in one line; where it is wrapped depends on the width."""
-    return figure.axes[0].get_title(loc="left").replace("\n", " ")
+    """The title in one line; where it is wrapped depends on the width, but not within "n = 5"."""
+    return figure.axes[0].get_title(loc="left").replace("\n", " ").replace("\u00a0", " ")
 
 
 def interval_of_share(result, is_in):
@@ -168,7 +168,7 @@ def test_hits_curve(drawing, results):
 
 
 def test_of_ten_models_four_have_colours(drawing, results):
-    """The others are grey and thin, with one entry of the legend; one that ends apart from all others is named."""
+    """The others are grey and thin, with one entry of the legend; one that lies far from all others is named."""
     worse = replaced(results[1], table=results[1].table.assign(better_filtered=6))
     named = {f"m{i}": results[i % 2] for i in range(9)} | {"worse": worse}
     axes = plots.hits_curve(named, limit=3).axes[0]
@@ -235,13 +235,12 @@ def test_relation_comparison_of_tables(drawing):
     assert np.array(segments(pale)) == pytest.approx(np.array([[[0.1, 1.92], [0.3, 1.92]]]))
     assert pale.get_alpha() < sure.get_alpha() == 1.0
     assert title_of(figure) == (
-        "MRR per relation (number of ranks): 3 of 4 relations, 48 ranks "
-        "2 undefined, not drawn; open: fewer than 10 ranks"
+        "MRR per relation (number of ranks): 3 of 4 relations 2 undefined, not drawn; open: fewer than 10 ranks"
     )
     assert axes.get_xlabel() == "MRR"
     assert axes.yaxis_inverted()
     whole = plots.relation_comparison(FRAME, "mrr")
-    assert title_of(whole).startswith("MRR per relation (number of ranks): all 4 relations, 49 ranks")
+    assert title_of(whole).startswith("MRR per relation (number of ranks): all 4 relations")
     assert [label.get_text() for label in whole.axes[0].get_yticklabels()][3] == f"{'x' * 11}…{'x' * 11} (1)"
 
 
@@ -256,7 +255,10 @@ def test_groups_of_results(drawing, results):
     assert [x for x, _ in dots(figure.axes[0])[1]] == frame.loc[order, "hits@3"].tolist()
     drawn = [[low[0], high[0]] for low, high in segments(figure.axes[0].lines[1])]
     assert drawn == frame.loc[order, ["hits@3 low", "hits@3 high"]].to_numpy().tolist()
+    dataset = results[0].facts["dataset"]
+    assert title_of(figure).startswith(f"hits@3 per relation (number of ranks) on {dataset}, 95% intervals: all ")
     sides = plots.degree_curve(results[0], "mr", column="side")
+    assert f" on {dataset}, 95% intervals: " in title_of(sides)
     assert [y for _, y in dots(sides.axes[0])[0]] == results[0].by("side", metrics="mr")["mr"].tolist()
 
 
@@ -350,7 +352,7 @@ def test_calibration_curve_by_hand(drawing):
 def test_precision_recall_by_hand(drawing):
     """Relevant at places 1 and 3: precision 1 up to recall 1/2, then 2/3. At place 2 alone: 1/2. The mean of both."""
     figure = plots.precision_recall(from_ranking([[1, 0, 1], [0, 1, 0], [0, 0, 0]]), points=5)
-    (mean,) = figure.axes[0].lines
+    chance, mean = figure.axes[0].lines
     high, low = 0.75, (2 / 3 + 0.5) / 2
     wanted = np.array([[0, high], [0.25, high], [0.5, high], [0.75, low], [1, low]])
     assert np.array(xy(mean)) == pytest.approx(wanted)
@@ -358,7 +360,9 @@ def test_precision_recall_by_hand(drawing):
     area = 0.5 * high + 0.25 * (high + low) / 2 + 0.25 * low
     assert title_of(figure) == f"Precision and recall: mean of n = 2 queries, AUC of the mean curve {area:.4f}"
     assert f"{area:.4f}" == "0.6875"
-    assert legend_texts(figure.axes[0]) == []
+    # Two of three items are relevant, one of three, and none in the list that does not count.
+    assert legend_texts(figure.axes[0]) == ["mean of the queries", "share of relevant items: 0.5000"]
+    assert xy(chance) == [[0.0, 0.5], [1.0, 0.5]]
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("recall", "precision (interpolated)")
     with pytest.raises(MetricError, match="precision_recall needs a list with a relevant item; got none"):
         plots.precision_recall(from_ranking([[0, 0]]))
@@ -395,7 +399,7 @@ def test_roc_mean_of_queries(drawing, results):
     area = sum((x2 - x1) * (y1 + y2) / 2 for (x1, y1), (x2, y2) in zip(points, points[1:]))
     assert title_of(figure) == f"ROC: mean of n = {len(lists)} queries, AUC of the mean curve {area:.4f}"
     named = replaced(results[0], facts={**results[0].facts, "model": "A $x$", "dataset": "ring"})
-    said = f" of A $x$ on ring: mean of n = {len(lists)} queries, AUC of the mean curve "
+    said = f" of A $x$ on ring, filtered: mean of n = {len(lists)} queries, AUC of the mean curve "
     assert title_of(plots.roc(named)) == f"ROC{said}{area:.4f}"
     assert title_of(plots.precision_recall(named, "optimistic")).startswith(f"Precision and recall{said}")
     with pytest.raises(MetricError, match="roc needs a list with both relevant and irrelevant items; got none"):
@@ -502,22 +506,6 @@ def test_models_of_comparisons_and_benchmarks_come_best_first(drawing, six):
     assert legend_texts(plots.hits_curve(six).axes[0]) == [*six, "chance"]
 
 
-def test_the_verdict_stands_below_the_title(drawing, six):
-    """Of a comparison on a figure of its own; a title of the user replaces both."""
-    comparison = kgeval.compare(six, metrics="mrr")
-    said = printed(comparison.verdict.parts[0])
-    for plot in (plots.rank_distribution, plots.hits_curve, plots.relation_comparison, plots.difference_plot):
-        assert printed(title_of(plot(comparison))).find(said) > 0
-        assert title_of(plot(comparison, title="Mine")) == "Mine"
-    axes = drawing.figure.Figure().subplots()
-    assert said not in printed(plots.hits_curve(comparison, ax=axes).axes[0].get_title(loc="left"))
-
-
-def printed(text):
-    """A text without the breaks of its lines."""
-    return " ".join(text.split())
-
-
 def test_no_marker_is_cut(drawing, results):
     """The axis of k goes on beyond the first and the last marker; its ticks do not."""
     axes = plots.hits_curve(results, limit=100).axes[0]
@@ -554,20 +542,23 @@ def test_names_of_pairs_and_relations_stay_different(drawing):
     frame = pd.DataFrame({"n": [20, 10], "mrr": [0.5, 0.4]}, index=paths)
     texts = plots.relation_comparison(frame, style="paper").axes[0].get_yticklabels()
     assert [text.get_text() for text in texts] == [
-        "…/winners/…/…_the_award\n(20)",
-        "…/nominees/…/…the_award\n(10)",
+        "/award/win…award_honor/\nwinner_of_…e_award (20)",
+        "/award/nom…award_honor/\nwinner_of_…e_award (10)",
     ]
     region = "/film/film/release_date_s./film/film_regional_release_date/film_release_region"
     one = plots.relation_comparison(frame.rename(index={paths[0]: region}), style="paper").axes[0].get_yticklabels()
-    assert one[0].get_text() == "…/film_release_region\n(20)"
+    assert one[0].get_text() == "…/film_reg…elease_date/\nfilm_relea…_region (20)"
+    two = plots.relation_comparison(frame.set_axis([f"/award/a/{kind}./award/honor/winner" for kind in "xy"]))
+    assert [text.get_text() for text in two.axes[0].get_yticklabels()] == [
+        "…/x./award/honor/winner (20)",
+        "…/y./award/honor/winner (10)",
+    ]
 
 
-def test_a_paper_has_fifteen_relations_and_no_verdict(drawing, six):
+def test_a_paper_has_fifteen_relations(drawing, six):
     many = pd.DataFrame({"n": 20, "mrr": np.linspace(0.1, 0.9, 40)}, index=[f"r{i}" for i in range(40)])
     counts = [len(plots.relation_comparison(many, style=style).axes[0].get_yticklabels()) for style in STYLES]
     assert counts == [30, 15]
-    comparison = kgeval.compare([six["m0"], six["m5"]], names=["a", "b"], metrics="mrr")
-    assert title_of(plots.hits_curve(comparison, style="paper")).endswith("with 95% intervals")
 
 
 def test_panels_of_one_metric_have_one_axis(drawing):
@@ -588,8 +579,13 @@ def test_relations_are_filled_where_they_are_decided(drawing, six):
     drawn = [[low[0], high[0]] for low, high in segments(figure.axes[0].lines[1])]
     assert drawn == frame[["low_corrected", "high_corrected"]].to_numpy().tolist()
     assert (frame["low_corrected"] < frame["low"]).all()
-    said = "2 differences; filled: decided; intervals corrected for the number of groups"
-    assert title_of(figure) == said
+    assert title_of(figure) == "2 differences; filled: decided, the interval (corrected for 2 groups) excludes 0"
+    assert title_of(plots.difference_plot(frame.iloc[:1])).endswith("(corrected for 2 groups) excludes 0")
+    pairs = plots.difference_plot(comparison, title=None, style="paper")
+    dataset = comparison.results[0].facts["dataset"]
+    assert title_of(pairs).startswith(
+        f"5 differences on {dataset}, n = 80; filled: decided, the interval (Holm, 5 tests)"
+    )
     as_they_are = plots.difference_plot(frame.drop(columns=["low_corrected", "high_corrected"]))
     assert title_of(as_they_are) == "2 differences; filled: decided"
 
