@@ -197,39 +197,33 @@ def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
 
 
 def _differences(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
-    """Return the differences in the primary metric; of many models, those of the best one, and all in a fold."""
+    """Return the differences in the primary metric, drawn; of many models, those of the best one."""
     frame, baseline = benchmark.differences, benchmark.terms.baseline
-    rows = frame.to_dict("records")
+    rows, which = frame.to_dict("records"), "model with the better value - other model"
     if baseline is not None:
         others = [row["second"] if row["first"] == baseline else row["first"] for row in rows]
         rows = [row_of(frame, row["metric"], one, baseline, row["dataset"]) for row, one in zip(rows, others)]
+        which = "model - baseline"
+    elif len(places) > MAX_FOREST:
+        best = {dataset: found[0] for dataset, found in benchmark.verdict.leaders.items() if found}
+        rows = [row for row in rows if best.get(row["dataset"]) == row["first"]]
+        which = "best model - other model (all pairs: --to csv --differences, in Python .differences)"
     rows = [row for row in rows if row["decision"] != NO_RUN]
     at = benchmark.datasets.index
     rows.sort(key=lambda row: (at(row["dataset"]), places[row["first"]], places[row["second"]]))
     text = holm_words(int(frame["p"].notna().sum()), "all differences of all datasets", benchmark.alpha)
-    best = {dataset: found[0] for dataset, found in benchmark.verdict.leaders.items() if found}
     parts: list[page.PagePart] = [
         page.Text(f"{text}; exactly there its interval excludes 0. Other metrics are not tested.")
     ]
-    which = "model with the better value - other model" if baseline is None else "model - baseline"
-    everything = [_difference_table(benchmark, rows, "differences", which)] if rows else []
-    if baseline is not None or len(places) <= MAX_FOREST:
-        parts += everything
-    else:
-        of_best = [row for row in rows if best.get(row["dataset"]) == row["first"]]
-        parts += [_difference_table(benchmark, of_best, "best", "best model - other model")] if of_best else []
-        parts.append(page.Fold("All differences", everything, "tests"))
+    if rows:
+        drawn = shown_differences(rows, benchmark.alpha, has_datasets=True, has_metrics=False, is_brief=True)
+        _, pairs, numbers, *columns, _ = drawn.columns  # without dataset and better model
+        bold = [replace(cell, is_best=bool(row["better"])) for cell, row in zip(numbers.cells, rows)]
+        columns = [pairs, replace(numbers, cells=bold), *columns]
+        caption = f"{heading_of(benchmark.metric)}: {which}. Bold, filled mark: decided. Open mark: undecided."
+        groups = _groups(rows, benchmark)
+        parts.append(replace(drawn, columns=columns, caption=caption, name="differences", groups=groups, kind="bars"))
     return page.Section("differences", "Differences", parts, "Which models differ, and by how much?")
-
-
-def _difference_table(benchmark: Benchmark, rows: Rows, name: str, which: str) -> Table:
-    """Return a table of differences with their intervals, drawn; the caption says which they are."""
-    drawn = shown_differences(rows, benchmark.alpha, has_datasets=True, has_metrics=False, is_brief=True)
-    _, pairs, numbers, *others, _ = drawn.columns  # without dataset and better model
-    bold = [replace(cell, is_best=bool(row["better"])) for cell, row in zip(numbers.cells, rows)]
-    caption = f"{heading_of(benchmark.metric)}: {which}. Bold, filled mark: decided. Open mark: undecided."
-    columns, groups = [pairs, replace(numbers, cells=bold), *others], _groups(rows, benchmark)
-    return replace(drawn, columns=columns, caption=caption, name=name, groups=groups, kind="bars")
 
 
 def _moved(benchmark: Benchmark) -> Rows:

@@ -163,7 +163,7 @@ def first_section(
     return Section("answer", title, [shown, *more, *parts], link=link)
 
 
-def page_html(title: str, sections: Sequence[Section], more: dict[str, Any] | None = None) -> str:
+def page_html(title: str, sections: Sequence[Section]) -> str:
     """Return a document as one HTML page, with a Content-Security-Policy that forbids every request.
 
     Parameters
@@ -172,8 +172,6 @@ def page_html(title: str, sections: Sequence[Section], more: dict[str, Any] | No
         The title of the window.
     sections : sequence of Section
         The first is headed by the title of the page.
-    more : dict, optional
-        What the page offers as JSON beside the numbers of its tables.
 
     Examples
     --------
@@ -201,7 +199,7 @@ def page_html(title: str, sections: Sequence[Section], more: dict[str, Any] | No
         tag("header", tag("div", navigation, tag("button", "Dark", type="button", id="theme", hidden=True))),
         tag("main", patterns(), *map(_section, sections, range(len(sections))), id="main", tabindex="-1"),
         tag("footer", tag("p", FOOTER), tag("p", id="downloads")),
-        tag("script", Markup(embedded_json(page_data(sections) | (more or {}))), type="application/json", id="data"),
+        tag("script", Markup(embedded_json(page_data(sections))), type="application/json", id="data"),
         tag("script", Markup(code)),
     )
     return f"<!doctype html>\n{tag('html', head, body, lang='en', dir='ltr')}\n"

@@ -87,18 +87,16 @@ def _panel(panel: Panel, box: Box) -> tuple[float, Markup]:
     grid = [((x, panel.y.low), (x, panel.y.high)) for x, _ in panel.x.ticks if not panel.x.has_names]
     grid += [((panel.x.low, y), (panel.x.high, y)) for y, _ in panel.y.ticks]
     lines = [point for one, two in grid for point in (place(one), place(two), GAP)]
-    parts += [_path(lines, "grid")] if panel.has_frame else []
+    parts.append(_path(lines, "grid"))
     for mark in panel.marks:
         parts += _mark(mark, place)
     for x, anchor, ticks in ((left - 5, "end", panel.y.ticks), (right + 5, "start", panel.right)):
         for y, text in ticks:
             shown = short(text, panel.longest(LABEL))
             parts.append(_text(x, place((panel.x.low, y))[1] + 4, shown, anchor, "tick"))
-    below = 0.0
-    if panel.has_frame:
-        places = [(place((x, panel.y.low))[0], text) for x, text in panel.x.ticks]
-        below, drawn = _ticks_below(places, bottom, panel.x.has_names)
-        parts += drawn
+    places = [(place((x, panel.y.low))[0], text) for x, text in panel.x.ticks]
+    below, drawn = _ticks_below(places, bottom, panel.x.has_names)
+    parts += drawn
     if panel.x.title:
         below += TEXT + 6
         parts.append(_text((left + right) / 2, bottom + below, panel.x.title, "middle"))

@@ -143,9 +143,10 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     lines = [*others, *lines]
     legend += [("other models", others[0])] if others else []
     curves = np.array([*hits["values"], *([] if hits["chance"] is None else [hits["chance"]])], dtype=np.float64)
-    gaps = {m: np.abs(np.delete(curves, m, axis=0) - curves[m]).mean(axis=1).min() for m in range(len(names))}
-    far = max(list(gaps)[n_coloured:], key=lambda m: gaps[m], default=0)
-    right = ((float(curves[far, -1]), names[far]),) if far and gaps[far] > APART else ()
+    of_others = range(n_coloured, len(names))
+    gaps = [np.abs(np.delete(curves, m, axis=0) - curves[m]).mean(axis=1).min() for m in of_others]
+    gap, far = max(zip(gaps, of_others), default=(0.0, 0))
+    right = ((float(curves[far, -1]), names[far]),) if gap > APART else ()
     if hits["chance"] is not None:
         lines.append(Line(points_of(x_values, hits["chance"]), kind="dotted"))
         legend.append(("chance", lines[-1]))

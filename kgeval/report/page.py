@@ -10,8 +10,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pandas as pd
-
 from kgeval._version import __version__
 from kgeval.base.checks import counted, cut_label, names_unknown_arguments
 from kgeval.base.files import check_page_target, read_text, replacing
@@ -19,10 +17,7 @@ from kgeval.base.wording import printable
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.names import name_results
-from kgeval.comparison.tables import values_text
 from kgeval.data.dataset import Dataset
-from kgeval.display.media import drawn
-from kgeval.display.table import frame_table
 from kgeval.errors import DataError
 from kgeval.report.document import Section, page_html
 from kgeval.report.page_answer import answer
@@ -30,7 +25,7 @@ from kgeval.report.page_background import background
 from kgeval.report.page_distributions import distributions
 from kgeval.report.page_metrics import metric_tables, metrics
 from kgeval.report.page_relations import relations
-from kgeval.report.page_report import SUMMARY_METRICS, Report, report_of
+from kgeval.report.page_report import Report, report_of
 from kgeval.report.page_triples import triples
 from kgeval.report.page_where import where
 from kgeval.results.evaluation_result import EvaluationResult, have_same_ranks
@@ -178,13 +173,8 @@ def _command(names: Sequence[str], has_dataset: bool) -> str:
 def _latex(report: Report) -> str:
     """Return the table of metrics as LaTeX; marks of significance need a comparison."""
     if report.comparison is not None:
-        return values_text(report.comparison, "latex")
-    values = pd.DataFrame(
-        [[result[metric] for metric in SUMMARY_METRICS] for result in report.results],
-        index=pd.Index(list(report.names), dtype=object, name="model"),
-        columns=list(SUMMARY_METRICS),
-    )
-    return drawn(frame_table(values), "latex")
+        return report.comparison.to_latex()
+    return "\n\n".join(f"% {printable(name)}\n{one.to_latex()}" for name, one in zip(report.names, report.results))
 
 
 def _named_results(

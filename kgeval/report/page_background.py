@@ -8,10 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from kgeval.audit import audit
-from kgeval.base.wording import MISSING, count_text, percent, shown_label
+from kgeval.base.wording import count_text, percent, shown_label
 from kgeval.data.dataset import Dataset
 from kgeval.display.differences import shown_differences
 from kgeval.display.html import Markup, joined, tag
@@ -115,29 +113,18 @@ def dataset_parts(report: Report) -> list[PagePart]:
 
 
 def split_table(dataset: Dataset) -> Table:
-    """Return for each split of a dataset its size, and its duplicate, overlapping and unseen rows.
+    """Return for each split of a dataset the numbers of its triples, duplicate rows and triples that train cannot know.
 
     Parameters
     ----------
     dataset : Dataset
     """
-    unseen = {split: dataset.unseen.get(split) if "train" in dataset else None for split in dataset.splits}
-    counts: dict[str, list[float | None]] = {
-        "triples": [len(triples) for triples in dataset.splits.values()],
-        "entities": [len(np.unique(np.concatenate([t.s, t.o]))) for t in dataset.splits.values()],
-        "relations": [len(np.unique(triples.p)) for triples in dataset.splits.values()],
-        "duplicate rows": [dataset.duplicates[split] for split in dataset.splits],
-    }
-    overlaps = [
-        ", ".join(f"{count_text(n)} in {a}" for (a, b), n in dataset.overlaps.items() if b == split) or MISSING
-        for split in dataset.splits
-    ]
-    kinds = {"triples with unseen labels": "triples", "unseen entities": "entities", "unseen relations": "relations"}
+    unseen = [dataset.unseen.get(split) if "train" in dataset else None for split in dataset.splits]
     columns = [
         Column.of_labels("split", list(dataset.splits)),
-        *(Column.of_counts(name, numbers) for name, numbers in counts.items()),
-        Column.of_texts("rows also in another split", overlaps),
-        *(Column.of_counts(name, [(one or {}).get(kind) for one in unseen.values()]) for name, kind in kinds.items()),
+        Column.of_counts("triples", [len(triples) for triples in dataset.splits.values()]),
+        Column.of_counts("duplicate rows", [dataset.duplicates[split] for split in dataset.splits]),
+        Column.of_counts("triples with unseen labels", [(one or {}).get("triples") for one in unseen]),
     ]
     return Table(columns, caption="Splits of the dataset; unseen: not in train", name="dataset")
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from kgeval.base.checks import Ids, listed
 from kgeval.base.wording import count_text, percent, printable, shown_label
 from kgeval.display.table import Column, Table
@@ -18,7 +16,7 @@ from kgeval.metrics.grammar import display_of, parse_all
 from kgeval.report.document import Fold, PagePart
 from kgeval.report.page_report import MAX_GROUPS, Report, Row, column_words, group_numbers
 from kgeval.results.columns import says_splits
-from kgeval.results.evaluation_result import group_column, rank_groups
+from kgeval.results.evaluation_result import rank_groups
 from kgeval.results.rank_table import CONFIDENCE
 
 MAX_WORDS = 3  # columns that a title names before it counts the others
@@ -62,7 +60,7 @@ def group_values(report: Report, n_open: int = 0) -> list[PagePart]:
 
 
 def breakdown(report: Report, column: str) -> Breakdown:
-    """Return the `MAX_GROUPS` groups of a column with the most ranks in all results together.
+    """Return the `MAX_GROUPS` groups of a column with the most ranks in all results together, in the order of `by`.
 
     Parameters
     ----------
@@ -73,8 +71,8 @@ def breakdown(report: Report, column: str) -> Breakdown:
     total: Counter[Any] = Counter()
     for groups in groups_of:
         total.update({group: len(rows) for group, rows in groups.items()})
-    largest = list(dict(total.most_common(MAX_GROUPS)))  # groups with equal counts stay in the order of `rank_groups`
-    order = _in_order(largest, [pd.Series(group_column(one, column)) for one in report.parts if column in one.columns])
+    largest = dict(total.most_common(MAX_GROUPS))  # groups with equal counts stay in the order of `rank_groups`
+    order = [group for group in total if group in largest]
     rows = [{group[0]: groups[group] for group in order if group in groups} for groups in groups_of]
     sizes = [[sum(map(len, part.values())) for part in parts] for parts in zip(rows, groups_of)]
     left = max((1.0 - shown / of_all for shown, of_all in sizes if of_all), default=0.0)
@@ -119,27 +117,3 @@ def value_table(report: Report, column: str, found: Breakdown) -> Table:
     if found.n_left:
         caption += f"; without {count_text(found.n_left)} groups with {percent(found.share_left)} of the ranks"
     return Table(columns, caption=caption, name=f"metrics-by-{printable(column)}", kind="tall")
-
-
-def _in_order(groups: Sequence[tuple[str]], columns: Sequence[pd.Series[Any]]) -> list[tuple[str]]:
-    """Return the groups of a column in the order in which the page shows them.
-
-    Groups of numeric columns are sorted by number. Groups of categorical columns have the order of the categories. All
-    other groups keep the order of `groups`.
-
-    Parameters
-    ----------
-    groups : sequence of tuples of one str
-    columns : sequence of pandas.Series
-        The column by which the results are grouped, once for each result that has it.
-    """
-    if all(pd.api.types.is_numeric_dtype(column) for column in columns):
-        values = sorted(set().union(*(column.dropna().tolist() for column in columns)))
-    elif all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
-        # Longest list first: a longer list of degree buckets starts with all buckets of a shorter one.
-        lists = sorted((list(column.cat.categories) for column in columns), key=len, reverse=True)
-        values = [value for categories in lists for value in categories]
-    else:
-        return list(groups)
-    position = {text: i for i, text in enumerate(dict.fromkeys(map(str, values)))}
-    return sorted(groups, key=lambda group: position.get(group[0], len(position)))

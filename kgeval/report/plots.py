@@ -452,7 +452,7 @@ def precision_recall(
         raise MetricError("precision_recall needs a list with a relevant item; got none")
     heading, words = f"Precision and recall{source}: mean of n = {n:,} queries", ("recall", "precision (interpolated)")
     share = float((unnamed.n_relevant / unnamed.length)[unnamed.n_relevant > 0].mean())
-    chance = f"share of relevant items: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
+    chance = f"random order: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
     figure = figures.mean_curve(mean["recall"].tolist(), mean["precision"].tolist(), heading, words, chance)
     return draw(figure, style, ax, title)
 

@@ -9,7 +9,6 @@ import pytest
 
 import kgeval
 from kgeval import Dataset
-from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.metrics.retrieval.inputs import from_ranking
 from kgeval.report import plots
 from kgeval.report.colours import COLOURS
@@ -41,7 +40,6 @@ FIGURES = {
     "relation_comparison": lambda: plots.relation_comparison(FOUR),
     "degree_curve": lambda: plots.degree_curve(FOUR, column="side"),
     "difference_plot": lambda: plots.difference_plot(kgeval.compare(FOUR, metrics="mrr,mr")),
-    "critical_differences": lambda: plots.critical_differences(AcrossDatasets.of(VALUES, "mrr", True)),
     "calibration_curve": lambda: plots.calibration_curve([0, 1, 1, 0], [0.1, 0.9, 0.6, 0.3], bins=5),
     "precision_recall": lambda: plots.precision_recall(from_ranking([[1, 0, 1], [0, 1, 0]])),
     "roc": lambda: plots.roc(from_ranking([[1, 0, 1], [0, 1, 0]])),

@@ -642,20 +642,15 @@ def test_the_audit(made, data):
     dataset = made[1]
     splits = {name: [tuple(t) for t in np.asarray(t).tolist()] for name, t in dataset.splits.items()}
     seen = {e for s, _, o in splits["train"] for e in (s, o)}
+    seen_relations = {p for _, p, _ in splits["train"]}
     shown = data["tables"]["dataset"]
     for split in shown:
         rows = splits[split["split"]]
-        earlier = [name for name in splits if list(splits).index(name) < list(splits).index(split["split"])]
         assert split["triples"] == len(rows)
-        assert split["entities"] == len({e for s, _, o in rows for e in (s, o)})
-        assert split["relations"] == len({p for _, p, _ in rows})
         assert split["duplicate rows"] == len(rows) - len(set(rows))
-        overlaps = [f"{sum(row in set(splits[name]) for row in rows)} in {name}" for name in earlier]
-        assert split["rows also in another split"] == (", ".join(overlaps) or "-")
-        unseen = {e for s, _, o in rows for e in (s, o)} - seen
-        assert (split["unseen entities"] or 0) == len(unseen)
+        unseen = [row for row in rows if not {row[0], row[2]} <= seen or row[1] not in seen_relations]
+        assert (split["triples with unseen labels"] or 0) == len(unseen)
     assert shown[2]["duplicate rows"] >= 1
-    assert int(shown[2]["rows also in another split"].partition(" ")[0]) >= 1
     findings = data["tables"]["audit"]
     assert [found["finding"] for found in findings] == kg.audit(dataset).brief["kind"].tolist()
     (pairs,) = [f for f in findings if f["finding"] == "reversed pair in train" and f["relation or split"] == "test"]

@@ -361,7 +361,7 @@ def test_precision_recall_by_hand(drawing):
     assert title_of(figure) == f"Precision and recall: mean of n = 2 queries, AUC of the mean curve {area:.4f}"
     assert f"{area:.4f}" == "0.6875"
     # Two of three items are relevant, one of three, and none in the list that does not count.
-    assert legend_texts(figure.axes[0]) == ["mean of the queries", "share of relevant items: 0.5000"]
+    assert legend_texts(figure.axes[0]) == ["mean of the queries", "random order: 0.5000"]
     assert xy(chance) == [[0.0, 0.5], [1.0, 0.5]]
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("recall", "precision (interpolated)")
     with pytest.raises(MetricError, match="precision_recall needs a list with a relevant item; got none"):
