@@ -238,6 +238,7 @@ class Comparison(Compared):
             metric is a mean, a contribution is ``share * difference``, and ``attrs["contribution"]`` is ``"exact"``.
             For other metrics, such as the GMR, the contributions come from a linear approximation of the metric, with
             the gradient at the point half-way between both models, and ``attrs["contribution"]`` is ``"linearised"``.
+            ``attrs["groups"]`` is the number of groups that the intervals are corrected for.
 
         Raises
         ------

@@ -35,7 +35,6 @@ from kgeval.report.figure import (
 )
 
 MANY_CURVES, N_COLOURED = 10, 4  # of so many curves, the first ones have colours, the others are grey
-APART = 0.1  # the mean distance to every other curve from which on the farthest grey curve is named
 MAX_BESIDE = 4  # models whose bars stand beside each other; each of more models has a panel
 TOWER = 0.05  # the share of all ranks, tied in one bin, from which on the bin is marked
 MARKED = tuple(step * 10**power for power in range(9) for step in (1, 3))  # values of k that have a marker
@@ -117,7 +116,7 @@ def rank_distribution(names: Sequence[str], found: Data, title: str, drawn: Iter
 def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     """Return hits@k of each model with intervals; where a value is bounded, its bounds; and the chance level.
 
-    Of many models, all but the first ones are thin grey curves, the one that lies far from all other curves is named.
+    Of many models, all but the first ones are thin grey curves.
 
     Parameters
     ----------
@@ -142,19 +141,13 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     others = [Line(points_of(x_values, values), kind="ink", opacity=0.4) for values in hits["values"][n_coloured:]]
     lines = [*others, *lines]
     legend += [("other models", others[0])] if others else []
-    curves = np.array([*hits["values"], *([] if hits["chance"] is None else [hits["chance"]])], dtype=np.float64)
-    of_others = range(n_coloured, len(names))
-    gaps = [np.abs(np.delete(curves, m, axis=0) - curves[m]).mean(axis=1).min() for m in of_others]
-    gap, far = max(zip(gaps, of_others), default=(0.0, 0))
-    right = ((float(curves[far, -1]), names[far]),) if gap > APART else ()
     if hits["chance"] is not None:
         lines.append(Line(points_of(x_values, hits["chance"]), kind="dotted"))
         legend.append(("chance", lines[-1]))
     y = Axis.of_values("hits@k", [0.0, 1.0], unit=True)
     x = Axis.of_log("k (filtered, realistic ties)", x_values[-1])
     x = replace(x, low=x.at(-0.02), high=x.at(1.02))  # so that no marker is cut
-    panel = Panel(x, y, (*bands, *lines), right=right)
-    return Figure(title, (panel,), tuple(legend))
+    return Figure(title, (Panel(x, y, (*bands, *lines)),), tuple(legend))
 
 
 def first_number(bucket: Any) -> tuple[float, bool]:

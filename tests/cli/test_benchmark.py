@@ -72,7 +72,7 @@ def given(monkeypatch, bench):
 def test_files_with_names_need_no_option(capsys, files, bench):
     """The text has the verdict, the means, the differences, the mean ranks and the notes of kg.benchmark."""
     text = printed(capsys, "benchmark", *files)
-    assert text.startswith(bench.verdict.sentence + "\n")
+    assert text.startswith(bench.verdict.headline + "\n")
     for row in bench.differences.to_dict("records"):
         assert f"{signed(row['difference'])} [{signed(row['low'])}, {signed(row['high'])}]" in text
     assert all(line in text for line in [*bench.description(), *bench.notes_on_method(), *brief_notes(bench)])
@@ -81,7 +81,7 @@ def test_files_with_names_need_no_option(capsys, files, bench):
 
 def test_quiet_leaves_the_tables_and_the_verdict(capsys, one, bench, given):
     brief = printed(capsys, "benchmark", one, "--quiet")
-    assert brief.startswith(bench.verdict.sentence)
+    assert brief.startswith(bench.verdict.headline)
     assert f"{bench.values.iloc[0, 0]:.4f}" in brief
     assert "paired by labels" not in brief
     assert not any(note in brief for note in bench.notes)
