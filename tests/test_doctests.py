@@ -9,7 +9,7 @@ import pytest
 import kgeval
 
 # the module of compiled loops has no examples, and cannot be imported without numba
-NOT_IMPORTED = ("__main__", "numba_kernels")
+NOT_IMPORTED = ("__main__", "numba_kernels", "numba_shorts")
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(kgeval.__path__, "kgeval.")
