@@ -344,7 +344,7 @@ def rank_diagram(
         Line(((rank, 0.0), (rank, y), (low - pad if i < n_left else high + pad, y)), kind="ink")
         for i, ((_, rank), y) in enumerate(zip(models, places))
     )
-    step = math.ceil(k / 10)
+    step = math.ceil(k / 7)
     ticks = [(float(rank), 0.25, str(rank)) for rank in range(1, k + 1, step)]
     margin = 0.012 * (high - low)
     bars = [

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from kgeval.base.checks import Ids, listed
 from kgeval.base.wording import count_text, percent, printable, shown_label
 from kgeval.display.table import Column, Table
@@ -73,6 +75,8 @@ def breakdown(report: Report, column: str) -> Breakdown:
         total.update({group: len(rows) for group, rows in groups.items()})
     largest = dict(total.most_common(MAX_GROUPS))  # groups with equal counts stay in the order of `rank_groups`
     order = [group for group in total if group in largest]
+    if all(pd.api.types.is_numeric_dtype(one.columns[column]) for one in report.parts if column in one.columns):
+        order.sort(key=lambda group: float(group[0]))
     rows = [{group[0]: groups[group] for group in order if group in groups} for groups in groups_of]
     sizes = [[sum(map(len, part.values())) for part in parts] for parts in zip(rows, groups_of)]
     left = max((1.0 - shown / of_all for shown, of_all in sizes if of_all), default=0.0)
