@@ -440,8 +440,8 @@ def test_missing_runs_and_one_model(runs, tmp_path):
     assert len(reader.rows("means")) == 5 + 2  # with chance
     assert len(reader.rows("differences")) == 3 + 1
     text = "".join(reader.text)
-    assert text.count("no run of bad on ") == 1
-    assert text.count("no run of bad on \\u202eevil <b>; these values and differences are missing") == 1
+    assert text.count("No run of bad on ") == 1
+    assert text.count("No run of bad on \\u202eevil <b>; these values and differences are missing") == 1
     alone = {key: result for key, result in runs.items() if key[0] == "good" and key[2] == "toy"}
     reader = written_page(kg.benchmark(alone, metrics="mrr"), tmp_path / "b.html")
     assert "differences" not in reader.tables
