@@ -313,7 +313,7 @@ def _is_screened(geometry: str, candidates: Array, device: str | None) -> bool:
 
 
 def _multiplier(geometry: str, candidates: Array, device: str | None) -> str | None:
-    """Return what multiplies 8-bit integers in the first pass of a `NumpyCounter`; None if there is no such pass."""
+    """Return what multiplies integers in the first pass of a `NumpyCounter`; None if there is no such pass."""
     place, (n, d) = _place(candidates, device), candidates.shape
     if GEOMETRIES[geometry].byte_tile is None or place not in ("numpy", "cpu"):
         return None

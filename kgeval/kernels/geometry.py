@@ -62,7 +62,7 @@ class Geometry:
     tile : tuple of int
         How many queries and how many candidates are scored together in numpy.
     byte_tile : tuple of int, optional
-        Replaces `tile` if torch multiplies 8-bit integers in the first pass; None if there is no such pass.
+        Replaces `tile` if integers are multiplied in the first pass; None if there is no such pass.
     passes : function, optional
         See `kgeval.kernels.passes.make_passes`; without this function, every pair is scored exactly.
     screen : function, optional

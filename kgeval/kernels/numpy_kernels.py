@@ -66,7 +66,7 @@ class NumpyCounter:
         self.candidates = candidates = on_host(candidates)
         self.block_size = even_width(len(candidates), block_size)
         if self.block_size > 255:
-            # wide tiles get whole panels of bytes; without numba, `count_true` reads eight cells as one word
+            # wide tiles get whole panels; without numba, `count_true` reads eight cells as one word
             self.block_size = min(-(-self.block_size // PANEL) * PANEL, max(block_size, PANEL))
         self.order, self.passes, self.of_pairs = make_passes(geometry, candidates, self.block_size, multiplier)
         self._pairs_at = next(i for i, screen in enumerate(self.passes) if screen is self.of_pairs)

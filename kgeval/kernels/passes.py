@@ -93,7 +93,7 @@ def make_passes(geometry: str, candidates: Vectors, block_size: int, multiplier:
     block_size : int
         The number of candidates in a tile.
     multiplier : str, optional
-        What multiplies 8-bit integers in the first pass of ``dot``: ``"torch"``, ``"numba"``, or nothing.
+        What multiplies integers in the first pass of ``dot``: ``"torch"``, ``"numba"``, or nothing.
 
     Returns
     -------
