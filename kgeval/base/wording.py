@@ -310,3 +310,14 @@ def shown_line(text: str) -> str:
     if len(text) <= MAX_LINE:
         return text
     return f"{text[:LINE_START]} … ({len(text):,} characters) … {text[-LINE_END:]}"
+
+
+def with_capital(text: str) -> str:
+    """Return a text whose first letter is a capital one; the others stay as they are.
+
+    Examples
+    --------
+    >>> with_capital("undecided on FB15k"), with_capital("")
+    ('Undecided on FB15k', '')
+    """
+    return text[:1].upper() + text[1:]

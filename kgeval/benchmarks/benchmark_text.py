@@ -107,14 +107,13 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     ----------
     benchmark : Benchmark
     """
-    verdict, means = benchmark.verdict, mean_table(benchmark)
-    pairs = [pair_table(benchmark)] if len(benchmark.differences) else []
-    tables = map(html_table, [replace(means, columns=means.columns[:4]), *pairs])
+    verdict, pairs = benchmark.verdict, [pair_table(benchmark)] if len(benchmark.differences) else []
+    tables = map(html_table, [mean_table(benchmark, [benchmark.metric]), *pairs])
     return html.panel(
         verdict.headline,
         html.line(verdict.details),
         html.lines(benchmark.notes[:MAX_NOTES]),
         html.tag("div", html.tag("style", PLAIN), *tables, class_="plain"),
-        html.folded("All metrics", html_table(replace(means, notes=()))),
+        html.folded("All metrics", html_table(replace(mean_table(benchmark), notes=()))),
         html.folded("Protocol, tests and notes", html.lines(benchmark.header())),
     )

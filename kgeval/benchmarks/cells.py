@@ -19,7 +19,7 @@ from kgeval.benchmarks.verdict import borrowed_spreads
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts
 from kgeval.comparison.differences import PairedObservations, samples_of
 from kgeval.comparison.rows import Pair, Settings, decided_rows, pairs_of
-from kgeval.comparison.texts import merged_notes
+from kgeval.comparison.texts import is_description, merged_notes
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics.grammar import display_of
 from kgeval.results.evaluation_result import EvaluationResult
@@ -40,7 +40,6 @@ UNEQUAL = 4  # the ratio of the largest and the smallest SD over seeds from whic
 MAX_PLACES = 4  # datasets that the caution names before it counts the others
 N_LEADING = 2  # models of a dataset whose notes on the order of rows come before those of the others
 LEAKS = "leak_notes"  # the fact of a result
-DESCRIBES = " dimensions"  # in a note that says how a model was read
 WITHOUT = 'result.by("leak") (--by leak) gives the metrics without them'
 SHARE = re.compile(r"([\d.]+)%")
 RANK_COLUMNS = ("better_raw", "tied_raw", "better_filtered", "tied_filtered")
@@ -289,7 +288,7 @@ def benchmark_notes(
     higher = bool(Key.parse(terms.metric).higher_is_better)
     leading = present.sort_values("mean", ascending=not higher, kind="stable").groupby("dataset").head(N_LEADING)
     names = set(leading["model"] + " on " + leading["dataset"]) | {part.dataset for part in parts}
-    said = [pair for part in parts for pair in _notes_of_results(part) if DESCRIBES not in pair[1]]
+    said = [pair for part in parts for pair in _notes_of_results(part) if not is_description(pair[1])]
     said.sort(key=lambda pair: pair[1].startswith("row order") and pair[0] not in names)
     yield from (text for _, text in merged_notes(said))
     for part in parts:
@@ -350,7 +349,7 @@ def _leaks(parts: Sequence[DatasetRuns]) -> Iterator[str]:
 def _readings(parts: Sequence[DatasetRuns]) -> Iterator[str]:
     """Yield one note on how the models were read, those that were read alike together."""
     pairs = [pair for part in parts for pair in zip(part.runs, part.results)]
-    said = grouped((note, run.model) for run, result in pairs for note in result.notes if DESCRIBES in note)
+    said = grouped((note, run.model) for run, result in pairs for note in result.notes if is_description(note))
     texts = [f"{listed(list(dict.fromkeys(models)))}: {note}" for note, models in said.items()]
     if texts:
         yield f"how the models were read: {'; '.join(texts)}"

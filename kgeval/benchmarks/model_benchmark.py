@@ -245,9 +245,7 @@ class Benchmark(Compared):
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, with all datasets and metrics, then lines about numbers and protocols."""
-        table = tables.paper_table(self)
-        protocols = [("", line.removeprefix("% ")) for line in tables.protocol_lines(self)]
-        return markdown_table(replace(table, notes=[*table.notes, *protocols]))
+        return markdown_table(tables.paper_table(self), "\n".join(tables.protocol_lines(self)))
 
     @names_unknown_arguments(has_differences="differences=")
     def to_csv(

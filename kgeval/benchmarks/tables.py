@@ -105,21 +105,23 @@ def placed_rows(benchmark: Benchmark) -> list[dict[Any, Any]]:
     return sorted(rows, key=lambda row: (at(row["dataset"]), math.isnan(row["mean"]), sign * row["mean"]))
 
 
-def mean_table(benchmark: Benchmark) -> Table:
+def mean_table(benchmark: Benchmark, metrics: Sequence[str] = ()) -> Table:
     """Return the table of means with one row per dataset and model, best first, and one column per metric.
 
     Parameters
     ----------
     benchmark : Benchmark
+    metrics : sequence of str
+        Some of the metrics, by default all.
     """
-    cells, rows = mean_cells(benchmark), placed_rows(benchmark)
+    cells, rows, metrics = mean_cells(benchmark), placed_rows(benchmark), metrics or list(benchmark.keys)
     places = [(row["dataset"], row["model"]) for row in rows]
     columns = [Column.of_labels(*named) for named in zip(("dataset", "model"), zip(*places))]
     columns.append(Column.of_texts("seeds", [str(row["n_seeds"]) for row in rows], -1))
-    for position, metric in enumerate(benchmark.keys):
+    for position, metric in enumerate(metrics):
         of_metric = [cells[model, dataset, metric] for dataset, model in places]
         heading = printable(display_of(metric).heading)
-        columns.append(Column(heading, of_metric, place=len(benchmark.keys) - position))
+        columns.append(Column(heading, of_metric, place=len(metrics) - position))
     return Table(columns, table_notes(benchmark))
 
 

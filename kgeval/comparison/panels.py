@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted
 from kgeval.base.terminal import distinct_labels
 from kgeval.base.wording import decimals_for
-from kgeval.comparison.tables import model_order, shown_values
+from kgeval.comparison.rows import model_order
+from kgeval.comparison.tables import shown_values
 from kgeval.comparison.texts import brief_header
 from kgeval.display import html
 from kgeval.display.differences import MAX_NAME, MAX_PAIRS, leader_first, shown_differences
@@ -34,7 +36,7 @@ def comparison_panel(comparison: Comparison) -> Markup:
     metrics = shown_metrics(comparison, verdict.metric) if has_two else [verdict.metric]
     brief = [row for metric in metrics for row in rows if row["metric"] == metric]
     table = shown_differences(brief, alpha, has_metrics=has_two, is_brief=True, has_decisions=False)
-    differences = html_table(table)
+    differences = html_table(replace(table, notes=[*table.notes, ("", "bold: decided")]))
     title, *more = verdict.parts
     ranks = f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].facts['dataset']}, paired"
     return html.panel(

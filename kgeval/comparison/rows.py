@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,9 @@ from kgeval.base.wording import difference_decimals, estimate, p_equals
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.stats.corrections import holm, holm_levels
 from kgeval.stats.paired import Difference
+
+if TYPE_CHECKING:  # these modules import this one
+    from kgeval.comparison.comparison import Comparison
 
 ROW_COLUMNS = (
     "dataset", "metric", "first", "second", "n_first", "n_second", "difference", "error", "freedom", "low", "high",
@@ -385,6 +388,17 @@ def best_first(values: Mapping[str, float], higher_is_better: bool) -> list[str]
     """
     sign = -1.0 if higher_is_better else 1.0
     return sorted(values, key=lambda name: (math.isnan(values[name]), sign * values[name]))
+
+
+def model_order(comparison: Comparison) -> list[str]:
+    """Return the names of the compared models, best value in the first metric first.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
+    metric, key = next(iter(comparison.keys.items()))
+    return best_first(dict(zip(comparison.names, comparison.values[metric].tolist())), bool(key.higher_is_better))
 
 
 def difference_words(row: Mapping[Any, Any], decimals: int, alpha: float) -> str:

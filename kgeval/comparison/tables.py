@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kgeval.base.checks import counted, listed
 from kgeval.base.terminal import PIPE, Screen
 from kgeval.base.wording import written
-from kgeval.comparison.rows import best_first
+from kgeval.comparison.rows import model_order
 from kgeval.comparison.texts import protocol_comment
 from kgeval.comparison.verdict import leaders_of
 from kgeval.display.media import drawn
@@ -56,17 +56,6 @@ def shown_values(comparison: Comparison, intervals: bool = True) -> Table:
     return frame_table(values, (), best=bold, marks=marks, notes=notes)
 
 
-def model_order(comparison: Comparison) -> list[str]:
-    """Return the names of the compared models, best value in the first metric first.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    """
-    metric, key = next(iter(comparison.keys.items()))
-    return best_first(dict(zip(comparison.names, comparison.values[metric].tolist())), bool(key.higher_is_better))
-
-
 def _widths(comparison: Comparison) -> str:
     """Return the sentence on the largest distance between a value and an end of its interval, for each metric."""
     texts = []
@@ -100,6 +89,4 @@ def values_text(comparison: Comparison, style: str, screen: Screen = PIPE, inter
         result, n = comparison.results[0], len(comparison.alignment.rows[0])
         said = f"{result.facts['dataset']}, {'+'.join(result.protocol.splits)}: {counted(n, 'rank')}"
         table = replace(table, notes=[*table.notes, ("", said)])
-    elif style == "markdown":
-        table = replace(table, notes=[*table.notes, *(("", line.removeprefix("% ")) for line in comment.splitlines())])
-    return drawn(table, style, screen, comment if style == "latex" else "")
+    return drawn(table, style, screen, comment)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.wording import printable
-from kgeval.comparison.rows import best_first, interval_words
+from kgeval.comparison.rows import interval_words, model_order
 from kgeval.metrics.grammar import display_of
 from kgeval.results.clustering import PURPOSES
 from kgeval.results.evaluation_result import EvaluationResult
@@ -152,8 +152,7 @@ def note_lines(comparison: Comparison) -> list[str]:
     heads = [next((head for head in about if note.startswith(head)), "") for note in comparison.notes]
     found = [(head, note.removeprefix(head)) for head, note in zip(heads, comparison.notes)]
     merged = merged_notes(((about.get(head, ""), text) for head, text in found), len(names))
-    metric, key = next(iter(comparison.keys.items()))
-    best, *_ = best_first(dict(zip(names, comparison.values[metric].tolist())), bool(key.higher_is_better))
+    best, *_ = model_order(comparison)
 
     def order(note: tuple[int, str]) -> tuple[bool, int]:
         n, text = note
@@ -186,6 +185,16 @@ def merged_notes(said: Iterable[tuple[str, str]], n_models: int = 0) -> list[tup
         note = f"{_models(equal, n_models) + ': ' if name else ''}{text}{end}"
         merged.append((len(same) if name else n_models, note))
     return merged
+
+
+def is_description(note: str) -> bool:
+    """Return whether a note says how a model was read, such as "ComplEx, 25 complex dimensions (interleaved)".
+
+    Parameters
+    ----------
+    note : str
+    """
+    return re.search(r"\d dimensions|\d complex dimensions", note) is not None
 
 
 def _models(names: Sequence[str], n_models: int) -> str:

@@ -85,8 +85,7 @@ def shown_differences(
     places = [f"{pair}, {heading}" if has_metrics else pair for pair, heading in zip(pairs, headings)]
     places = [f"{place} on {printable(row['dataset'])}" if has_datasets else place for place, row in zip(places, rows)]
     reasons = grouped((row["reason"], place) for row, place in zip(rows, places) if row["reason"])
-    notes = [("", f"{listed(where, MAX_PLACES)}: {reason}") for reason, where in reasons.items()]
-    return Table(columns, [*notes, *([] if has_decisions else [("", "bold: decided")])])
+    return Table(columns, [("", f"{listed(where, MAX_PLACES)}: {reason}") for reason, where in reasons.items()])
 
 
 def _shown_names(rows: Sequence[Mapping[Any, Any]], screen: Screen) -> tuple[dict[str, str], list[str]]:

@@ -32,7 +32,7 @@ from kgeval.display.table import (
 from kgeval.errors import ProtocolError
 from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON
 
-NARROW = r"\small\setlength{\tabcolsep}{3pt}"  # with deviations, four numbers to a row fit 345 pt
+NARROW = r"\setlength{\tabcolsep}{3pt}"  # with deviations, four numbers to a row fit 345 pt
 TEXT_WIDTH = 345.0  # points: the text of a page of the class article
 # Widths in points of one character at 10 points: of a label, of a number, of a bold number, of a deviation.
 LABEL_WIDTH, NUMBER_WIDTH, BOLD_WIDTH, DEVIATION_WIDTH = 5.4, 4.8, 5.5, 4.1
@@ -119,7 +119,7 @@ def drawn(table: Table, medium: str, screen: Screen = PIPE, comment: str = "") -
     screen : Screen
         For ``"table"``: as in `text_table`.
     comment : str
-        For ``"latex"``: as in `latex_table`.
+        For ``"latex"`` and ``"markdown"``: as in `latex_table` and `markdown_table`.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def drawn(table: Table, medium: str, screen: Screen = PIPE, comment: str = "") -
         return _written(table_fields(table), medium)
     if medium == "table":
         return text_table(table, screen)
-    return markdown_table(table) if medium == "markdown" else latex_table(table, comment)
+    return markdown_table(table, comment) if medium == "markdown" else latex_table(table, comment)
 
 
 def text_table(table: Table, screen: Screen = PIPE) -> str:
@@ -157,12 +157,14 @@ def text_table(table: Table, screen: Screen = PIPE) -> str:
     return "\n".join([screen.table(columns, table.faint), *([notes] if table.notes else [])])
 
 
-def markdown_table(table: Table) -> str:
+def markdown_table(table: Table, comment: str = "") -> str:
     """Return a table and its notes as Markdown; columns of a group have its name before their own.
 
     Parameters
     ----------
     table : Table
+    comment : str
+        As in `latex_table`; its lines become the last notes.
 
     Examples
     --------
@@ -189,7 +191,8 @@ def markdown_table(table: Table) -> str:
     rules = ["---" if column.is_label else "---:" for column in table.texts]
     rows = zip(*(map(cell, column.cells) for column in table.texts))
     lines = ["| " + " | ".join(row) + " |" for row in (heads, rules, *rows)]
-    return "\n".join([*lines, *(f"\n{note}" for note in _notes(table.notes, escaped_markdown, raised))])
+    notes = [*table.notes, *(("", line.removeprefix("% ")) for line in comment.splitlines())]
+    return "\n".join([*lines, *(f"\n{note}" for note in _notes(notes, escaped_markdown, raised))])
 
 
 def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> str:
@@ -229,8 +232,8 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     packages = "booktabs,siunitx" if siunitx else "booktabs"
     lines = [*([comment] if comment else []), rf"% needs \usepackage{{{packages}}}"]
     has_deviations = any(cell.deviation for column in table.texts for cell in column.cells)
-    start, end = (rf"\begingroup{NARROW}", r"\endgroup") if has_deviations or siunitx else ("", "")
-    start = start.replace(r"\small", r"\footnotesize") if latex_width(table, siunitx=siunitx) > TEXT_WIDTH else start
+    size = r"\footnotesize" if latex_width(table, siunitx=siunitx) > TEXT_WIDTH else r"\small"
+    start, end = (rf"\begingroup{size}{NARROW}", r"\endgroup") if has_deviations or siunitx else ("", "")
     start += rf"\sisetup{{{S_OPTIONS}}}" if siunitx else ""
     lines += [start] if start else []
     lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *_latex_groups(table), *_latex_lines([heads]), r"\midrule"]
@@ -392,7 +395,7 @@ def format_frame(
     optional : sequence of str
         As in `frame_table`.
     comment : str
-        A first line for the style ``"latex"``, such as the text that `protocol_comment` returns.
+        For the styles ``"latex"`` and ``"markdown"``: as in `drawn`, such as the text that `protocol_comment` returns.
     spreadsheet : bool
         For the style ``"csv"``: as in `kgeval.display.fields.csv_text`.
 

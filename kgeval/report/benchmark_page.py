@@ -17,12 +17,12 @@ from typing import Any
 from kgeval._version import __version__
 from kgeval.base.checks import grouped, listed, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
-from kgeval.base.wording import decimals_for, printable, shown_label, signed, written
+from kgeval.base.wording import decimals_for, printable, shown_label, signed, with_capital, written
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.tables import mean_cells, placed_rows, table_notes
 from kgeval.comparison.comparison import compare
 from kgeval.comparison.rows import NO_RUN, best_first, row_of
-from kgeval.comparison.texts import holm_words
+from kgeval.comparison.texts import holm_words, is_description
 from kgeval.comparison.verdict import shown_name
 from kgeval.display.differences import shown_differences
 from kgeval.display.html import interval_bar, model_class
@@ -31,6 +31,7 @@ from kgeval.errors import DataError, MetricError
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
 from kgeval.report import document as page
+from kgeval.report.page_report import moved
 
 Rows = Sequence[Mapping[Any, Any]]
 MAX_COLUMNS = 3  # metrics whose intervals stand beside the values, not below them
@@ -97,19 +98,19 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     ranks = benchmark.values.rank(ascending=not benchmark.keys[benchmark.metric].higher_is_better).mean(axis=1)
     places = {str(model): place for place, model in enumerate(ranks.sort_values(kind="stable").index)}
     verdict, names = benchmark.verdict, (*benchmark.models, *benchmark.datasets)
-    notes = [f"{note if note.startswith(names) else note[0].upper() + note[1:]}." for note in benchmark.notes]
-    grave = [note for note in notes if not page.is_description(note)][: page.N_OPEN]
+    notes = [f"{note if note.startswith(names) else with_capital(note)}." for note in benchmark.notes]
+    grave = [note for note in notes if not is_description(note)][: page.N_OPEN]
     rest = [note for note in notes if note not in grave]
-    moved = _moved(benchmark)
-    details = [f"{verdict.details[0].upper()}{verdict.details[1:]}."] if verdict.details else []
-    details += _moved_words(moved, benchmark.metric)
+    of_best = _moved(benchmark)
+    details = [f"{with_capital(verdict.details)}."] if verdict.details else []
+    details += _moved_words(of_best, benchmark.metric)
     is_several = min(len(benchmark.datasets), len(places)) > 1
     means = _means(benchmark, places)
     first: list[page.PagePart] = [_overview(benchmark, places) if is_several else means, page.Lines(grave, "caution")]
     made = [page.first_section(title, verdict.headline, "", details, first)]
     made += [page.Section("metrics", "All metrics", [means])] if is_several else []
     made += [_differences(benchmark, places)] if len(benchmark.differences) else []
-    made += _where(benchmark, moved)
+    made += _where(benchmark, of_best)
     made += [_seeds(benchmark, places)] if (benchmark.table["n_seeds"] > 1).any() else []
     made += [_together(benchmark)] if is_several else []
     made += [page.Section("notes", "More notes", [page.Lines(rest)])] if rest else []
@@ -216,10 +217,9 @@ def _differences(benchmark: Benchmark, places: Mapping[str, int]) -> page.Sectio
         page.Text(f"{text}; exactly there its interval excludes 0. Other metrics are not tested.")
     ]
     if rows:
-        drawn = shown_differences(rows, benchmark.alpha, has_datasets=True, has_metrics=False, is_brief=True)
-        _, pairs, numbers, *columns, _ = drawn.columns  # without dataset and better model
-        bold = [replace(cell, is_best=bool(row["better"])) for cell, row in zip(numbers.cells, rows)]
-        columns = [pairs, replace(numbers, cells=bold), *columns]
+        alpha = benchmark.alpha
+        drawn = shown_differences(rows, alpha, has_datasets=True, has_metrics=False, is_brief=True, has_decisions=False)
+        columns = drawn.columns[1:]  # the groups name the datasets
         caption = f"{heading_of(benchmark.metric)}: {which}. Bold, filled mark: decided. Open mark: undecided."
         groups = _groups(rows, benchmark)
         parts.append(replace(drawn, columns=columns, caption=caption, name="differences", groups=groups, kind="bars"))
@@ -231,7 +231,7 @@ def _moved(benchmark: Benchmark) -> Rows:
 
     The first runs of the two models are compared, which `title` names, with their difference over all ranks.
     """
-    metric, moved = benchmark.metric, list[dict[Any, Any]]()
+    metric, found = benchmark.metric, list[dict[Any, Any]]()
     higher, decimals = bool(benchmark.keys[metric].higher_is_better), display_of(metric).decimals
     for dataset, alignment in benchmark.alignments.items():
         values = {str(name): value for name, value in benchmark.values[dataset].dropna().items()}
@@ -249,10 +249,9 @@ def _moved(benchmark: Benchmark) -> Rows:
         title = f"{dataset}: {' - '.join(runs)}: {overall} over all"
         about = {"dataset": dataset, "title": title, "second": [*runs][1]}
         frame = frame[frame["difference"].abs() >= 0.5 * 10.0**-decimals]  # others are shown as 0
-        for verb, sign in (("gains", 1 if higher else -1), ("loses", -1 if higher else 1)):
-            found = frame[sign * frame["contribution"] > 0][:N_MOVED].to_dict("records")
-            moved += [{**row, **about, "verb": verb} for row in found]
-    return moved
+        for verb, part in zip(("gains", "loses"), moved(frame, metric, N_MOVED)):
+            found += [{**row, **about, "verb": verb} for row in part.to_dict("records")]
+    return found
 
 
 def _moved_words(rows: Rows, metric: str) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kgeval.base.checks import counted, grouped, listed, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
-from kgeval.base.wording import decimals_for, enough_decimals, percent, printable, written
+from kgeval.base.wording import decimals_for, enough_decimals, percent, printable, with_capital, written
 from kgeval.benchmarks.card import Card
 from kgeval.comparison.verdict import shown_name
 from kgeval.display.html import Markup, interval_bar, tag
@@ -177,7 +177,7 @@ def _lead(one: BoardTable) -> list[Cell]:
 def _table_section(one: BoardTable, place: int, name: str) -> page.Section:
     """Return the section of a table: its protocol and its rows."""
     metric = one.metrics[0] if one.metrics else "mrr"
-    parts: list[page.PagePart] = [page.Text(one.caution[0].upper() + one.caution[1:], "caution")] if one.caution else []
+    parts: list[page.PagePart] = [page.Text(with_capital(one.caution), "caution")] if one.caution else []
     caption = f"Table {place}: {printable(one.dataset)}, best {heading_of(metric)} first."
     caption += f" {MIXED}" if one.is_mixed else ""
     rows = _rows_table(one.rows, one.metrics, caption, f"board-{place}", "sortable board")

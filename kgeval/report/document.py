@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -272,16 +271,6 @@ def cautions(texts: Sequence[str], n_open: int) -> list[PagePart]:
     rest = texts[n_open:]
     fold = Fold(f"{len(rest)} more {'note' if len(rest) == 1 else 'notes'}", [Lines(rest)], "notes")
     return [Lines(texts[:n_open], "caution"), *([fold] if rest else [])]
-
-
-def is_description(note: str) -> bool:
-    """Return whether a note says how a model was read, such as "ComplEx, 25 complex dimensions (interleaved)".
-
-    Parameters
-    ----------
-    note : str
-    """
-    return re.search(r"\d dimensions|\d complex dimensions", note) is not None
 
 
 def again(command: str, version: str) -> Fold:

@@ -7,22 +7,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kgeval.base.checks import listed
-from kgeval.base.terminal import distinct_labels
-from kgeval.base.wording import decimals_for, percent, shown_label, signed, written
+from kgeval.base.wording import decimals_for, percent, signed, with_capital, written
 from kgeval.comparison.verdict import shown_name
 from kgeval.display.differences import difference_matrix, shown_differences
 from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.grammar import display_of
-from kgeval.report.document import Beside, Fold, PagePart, Section, Text, cautions, first_section
+from kgeval.report.document import N_OPEN, Beside, Fold, PagePart, Section, Text, cautions, first_section
 from kgeval.report.page_cautions import cautions_of
 from kgeval.report.page_report import SUMMARY_METRICS, Report, Row, moved, numbers_of
 from kgeval.report.page_values import drawn, shows_chance
 from kgeval.results.display import tie_ends
 from kgeval.results.rank_table import CONFIDENCE
 
-N_OPEN = 2  # cautions that are not folded
 N_NAMED = 2  # relations with the largest gains, and with the largest losses, that a sentence names
-MAX_RELATION = 44  # characters of a relation in it
 
 
 def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Section:
@@ -37,8 +34,8 @@ def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Sectio
         The tables of metrics, which one model has here.
     """
     first, *rest = report.verdict.parts
-    details = ["; ".join([rest[0][:1].upper() + rest[0][1:], *rest[1:]]) + "."] if rest else []
-    for name, label in relation_labels(report).items():  # a label that is shown has one short form in all sentences
+    details = [f"{with_capital('; '.join(rest))}."] if rest else []
+    for name, label in report.relation_labels.items():  # a label that is shown has one short form in all sentences
         details = [text.replace(shown_name(name), label) for text in details]
     grave, notes = cautions_of(report)
     noted = cautions([*grave, *notes], min(N_OPEN, len(grave)))
@@ -58,8 +55,8 @@ def gained(report: Report) -> list[str]:
     """
     if not report.pairs or len(report.pairs[0].relations) < 2:
         return []
-    said, shown, of_verdict = list[str](), relation_labels(report), report.verdict.sentence
-    found = moved(report, report.pairs[0], len(shown))
+    said, shown, of_verdict = list[str](), report.relation_labels, report.verdict.sentence
+    found = moved(report.pairs[0].relations, report.metric, len(shown))
     parts = [
         part.loc[[name for name in part.index if shown_name(str(name)) not in of_verdict]][:N_NAMED] for part in found
     ]
@@ -75,12 +72,6 @@ def gained(report: Report) -> list[str]:
         said += [f"{words} {listed(places)}"] if places else []
     said += [] if is_any or not said else ["all undecided"]
     return [f"Against {report.short(1)}, weighted by ranks: {'; '.join(said)}."] if said else []
-
-
-def relation_labels(report: Report) -> dict[str, str]:
-    """Return the relations that are shown with the short forms that sentences have."""
-    labels = distinct_labels([shown_label(name) for name in report.relations], MAX_RELATION)
-    return dict(zip(report.relations, labels))
 
 
 def values(report: Report) -> Table:
@@ -159,7 +150,6 @@ def differences(report: Report) -> Sequence[PagePart]:
         f"Differences in {report.heading}; {corrected_text(report)}, and decides; an interval "
         "excludes 0 exactly where it does. Bold: decided; open mark: undecided."
     )
-    table = shown_differences(rows, report.comparison.alpha, has_metrics=False, is_brief=True)
-    pairs, gaps, *others, _ = table.columns  # without the better model, which stands first in each row
-    gaps = replace(gaps, cells=[replace(cell, is_best=bool(row["better"])) for cell, row in zip(gaps.cells, rows)])
-    return [replace(table, columns=[pairs, gaps, *others], caption=caption, name="differences", kind="pairs")]
+    alpha = report.comparison.alpha
+    table = shown_differences(rows, alpha, has_metrics=False, is_brief=True, has_decisions=False)
+    return [replace(table, caption=caption, name="differences", kind="pairs")]

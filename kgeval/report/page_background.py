@@ -10,12 +10,13 @@ from typing import Any
 
 from kgeval.audit import audit
 from kgeval.base.wording import count_text, percent, shown_label
+from kgeval.comparison.texts import is_description
 from kgeval.data.dataset import Dataset
 from kgeval.display.differences import shown_differences
 from kgeval.display.html import Markup, joined, tag
 from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.grammar import display_of
-from kgeval.report.document import Fold, Lines, PagePart, Section, Text, again, is_description
+from kgeval.report.document import Fold, Lines, PagePart, Section, Text, again
 from kgeval.report.page_report import SUMMARY_METRICS, Report
 from kgeval.report.page_values import meaning_of
 from kgeval.results.evaluation_result import audit_of, header_lines

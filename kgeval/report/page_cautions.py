@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from kgeval.audit import notes_on_leaks
 from kgeval.base.wording import percent, written
-from kgeval.comparison.texts import merged_notes
+from kgeval.comparison.texts import OTHER_ENTITIES, is_description, merged_notes
 from kgeval.metrics.grammar import display_of
-from kgeval.report.document import is_description
 from kgeval.report.page_report import SUMMARY_METRICS, Report
 from kgeval.results.display import MAX_TIES, tie_ends
 from kgeval.results.evaluation_result import EvaluationResult, interval_notes, metric_cautions, unknown_lines
@@ -17,7 +16,6 @@ from kgeval.results.rank_table import CONFIDENCE
 
 MIN_DROPPED = 0.01  # a larger share of dropped ranks gives a caution
 SUSPICIONS = ("than chance (AMRI", "row order: ")  # in notes that doubt that the scores are those of the model
-OTHER_ENTITIES = ": for other entities"  # in notes on intervals that are much wider with clusters by entity
 
 
 def cautions_of(report: Report) -> tuple[list[str], list[str]]:

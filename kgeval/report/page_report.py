@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from kgeval.base.terminal import distinct_labels
 from kgeval.base.wording import count_text, shown_label
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.comparison import Comparison
@@ -35,6 +36,7 @@ MAX_DETAILED = 4  # with more models, the page details the best, and shows the o
 MAX_GROUPS = 40  # groups of a column that are shown
 MAX_NAME = 32  # characters of the name of a model
 MAX_RELATIONS = 2_000
+MAX_RELATION = 44  # characters of a relation in a sentence
 CORRECTED = ("low_corrected", "high_corrected")  # the interval of a group that decides
 NOT_RANKED = "this relation has no ranks"
 COLUMN_WORDS = {
@@ -146,6 +148,12 @@ class Report:
         return self.all_relations[:MAX_RELATIONS]
 
     @cached_property
+    def relation_labels(self) -> dict[str, str]:
+        """The relations that are shown with the short forms that sentences have."""
+        labels = distinct_labels([shown_label(name) for name in self.relations], MAX_RELATION)
+        return dict(zip(self.relations, labels))
+
+    @cached_property
     def by_relation(self) -> list[pd.DataFrame]:
         """The metrics of each model by the relations that are shown, with intervals; NaN where it has no ranks."""
         frames = [frame.reindex(pd.Index(self.relations, dtype=object)) for frame in self._by_relation]
@@ -212,22 +220,23 @@ class Report:
         return shown_label(text) if not name or name == text else f"{shown_label(name)} ({shown_label(text)})"
 
 
-def moved(report: Report, pair: Pair, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the relations on which the first model of a pair gains most, and those on which it loses most.
+def moved(relations: pd.DataFrame, metric: str, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the relations on which the first of two models gains most, and those on which it loses most.
 
     Undecided differences that are 0 at the decimals of the metric are left out.
 
     Parameters
     ----------
-    report : Report
-    pair : Pair
+    relations : pandas.DataFrame
+        From `Comparison.by`; the relations stay in their order.
+    metric : str
+        The key of its metric.
     n : int
         The largest number of relations of each kind.
     """
-    known = pair.relations[pair.relations["contribution"].notna()]
-    known = known.iloc[(-known["contribution"].abs()).argsort(kind="stable")]
-    known = known[known["decided"] | (known["difference"].abs() >= 0.5 * 10.0 ** -display_of(report.metric).decimals)]
-    sizes = report.sign * known["contribution"]
+    display = display_of(metric)
+    known = relations[relations["decided"] | (relations["difference"].abs() >= 0.5 * 10.0**-display.decimals)]
+    sizes = known["contribution"] * (-1 if display.lower_is_better else 1)  # neither for a NaN
     return known[sizes > 0][:n], known[sizes < 0][:n]
 
 

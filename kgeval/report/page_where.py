@@ -64,7 +64,7 @@ def _of_pair(report: Report, pair: Pair) -> list[PagePart]:
 def gains(report: Report, pair: Pair) -> Table:
     """Return the relations with the largest gains and with the largest losses, each on a scale of its own; the rest."""
     known = pair.relations[pair.relations["contribution"].notna()]
-    parts = dict(zip((pair.first, pair.second), moved(report, pair, N_GAINS)))
+    parts = dict(zip((pair.first, pair.second), moved(pair.relations, report.metric, N_GAINS)))
     limits = [edge_of(part["contribution"].abs().tolist()) for part in parts.values()]
     groups = [(f"{report.short(model)} better", len(part)) for model, part in parts.items()]
     pictures: list[Cell] = []

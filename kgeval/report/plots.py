@@ -38,8 +38,7 @@ from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.names import Results, check_names, name_results
-from kgeval.comparison.rows import best_first
-from kgeval.comparison.tables import model_order
+from kgeval.comparison.rows import best_first, model_order
 from kgeval.display.differences import leader_first
 from kgeval.display.html_tables import short
 from kgeval.errors import MetricError
