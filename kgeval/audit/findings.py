@@ -172,7 +172,7 @@ def _relations(dataset: Dataset, split: str, overlaps: pd.DataFrame) -> Iterator
         note = f"{counted(int(n_later[p]), 'triple')} of {split} with this relation" if split else ""
         return Finding(kind, n, of, example, dataset.relations.labels[p], "train", note)
 
-    near = overlaps.query("is_near").sort_values(["n", "p"], ascending=[False, True])
+    near = overlaps[overlaps["is_near"]].sort_values(["n", "p"], ascending=[False, True])
     near["is_symmetric"] = near["p"] == near["q"]
     # Of each relation only the relation with the largest overlap, in the same direction and reversed.
     best = near.sort_values("share", ascending=False, kind="stable").drop_duplicates(

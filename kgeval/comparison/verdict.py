@@ -395,7 +395,7 @@ def _relations(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
     against = "" if len(sentence.values) == 2 else f" against {shown_name(other)}"
     trailed = f" and trails on {n_trailed:,}" if n_led + n_trailed < len(frame) and n_trailed else ""
     text = f"it leads on {n_led:,}{trailed} of {len(frame):,} relations{against}"
-    lost = {column: frame.query("reversed").index.tolist() for column, frame in groups.items()}
+    lost = {column: frame.index[frame["reversed"]].tolist() for column, frame in groups.items()}
     loses = [f" and loses on {_lost(column, labels)}" for column, labels in lost.items() if labels]
     yield text + "".join(loses[:1])
 

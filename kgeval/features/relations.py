@@ -311,7 +311,7 @@ def leaks(
     row, q = row[is_other], q[is_other]
     if len(row):  # only then are the relations compared, which needs all triples of train
         overlaps = relation_overlaps(reference, n_relations) if overlaps is None else overlaps
-        near = overlaps.query("is_near and not is_reversed")
+        near = overlaps[overlaps["is_near"] & ~overlaps["is_reversed"]]
         is_near = np.isin(p[row] * n_relations + q, near["p"] * n_relations + near["q"])
         row = row[is_near]
     return {**leaking, "near-duplicate": marked(row)}

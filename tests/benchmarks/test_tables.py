@@ -438,7 +438,7 @@ def test_many_single_runs_are_counted():
         "M0 on x, M1 on x, M2 on x, M3 on x and 2 more have one run: the spread over the seeds of each is taken from "
         "the models with several"
     ]
-    assert list(borrowed_spreads(table.iloc[6:].query("n_first == 1"))) == []
+    assert list(borrowed_spreads(table.iloc[6:].loc[table["n_first"] == 1])) == []
     of_one = pd.concat([table.iloc[:1], table.iloc[:1].assign(dataset="y")])
     assert list(borrowed_spreads(of_one)) == [
         "M0 on x and M0 on y have one run: the spread over the seeds of each is taken from the models with several"

@@ -61,7 +61,8 @@ def test_macro_by_loops(both_sides, metric, value):
 
 
 def test_micro_is_the_row_of_the_comparison(both_sides):
-    rows = both_sides.averages("relation").query("average == 'micro'")
+    rows = both_sides.averages("relation")
+    rows = rows[rows["average"] == "micro"]
     columns = ["value_first", "value_second", "difference", "error", "p", "low_95", "high_95", "n_clusters"]
     wanted = [row_of(both_sides.differences, metric, "A", "B") for metric in both_sides.keys]
     assert rows["metric"].tolist() == list(both_sides.keys)
