@@ -26,7 +26,7 @@ from kgeval.metrics.grammar import display_of
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark
 
-MAX_ROWS = 40  # differences in a terminal; if there are more, only those of the best models
+MAX_ROWS = 12  # differences in a terminal; if there are more, only those of the best models
 LEFT_OUT = "left out for their width:"
 MARK = "†"  # differs significantly from the baseline
 
@@ -170,7 +170,7 @@ def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> Table:
 
 
 def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
-    """Return the table of differences in the primary metric.
+    """Return the table of differences in the primary metric, those of the best models first.
 
     If there are more than `MAX_ROWS` differences, only those of the best model of each dataset are shown; a note has
     the number of the others.
@@ -181,7 +181,11 @@ def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
     screen : Screen
         As in `kgeval.display.differences.shown_differences`.
     """
-    rows = benchmark.differences.to_dict("records")
+    places = {(row["dataset"], row["model"]): place for place, row in enumerate(placed_rows(benchmark))}
+    rows = sorted(
+        benchmark.differences.to_dict("records"),
+        key=lambda row: (places[row["dataset"], row["first"]], places[row["dataset"], row["second"]]),
+    )
     n_all = len(rows)
     if n_all > MAX_ROWS and benchmark.terms.baseline is None:
         best = {dataset: leaders[0] for dataset, leaders in benchmark.verdict.leaders.items() if leaders}

@@ -17,7 +17,7 @@ N_DIGITS = 7  # significant digits of the numbers that are kept for sorting and 
 MAX_LABEL = 240  # characters of a label that are shown; the rest is seen under the pointer
 MAX_HEAD = 32  # characters of the heading of a column
 BREAKS = re.compile(r"(?<=[\w.]/)(?=\w)|(?<=\w[_.])(?=[^\W\d_])")  # where a line may break within a long word
-LONG_WORD = re.compile(r"\S{21,}")
+LONG_WORD = re.compile(r"\S{13,}")
 WHOLE = re.compile(  # a p-value, an interval, a word with a hyphen
     r"(\bp [<=≤] [\d.]+|[\[(][-+]?[\d.,]+, [-+]?[\d.,]+[\])]|\b(?=[\w.-]{3,20}(?![\w.-]))\w[\w.]*(?:-[\w.]+)+)"
 )

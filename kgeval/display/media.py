@@ -224,11 +224,12 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     \\bottomrule
     \\end{tabular}
     """
-    columns = [[_latex_cell(cell, siunitx and not column.is_label) for cell in column.cells] for column in table.texts]
-    kinds = "".join("l" if column.is_label else _s_column(column) if siunitx else "r" for column in table.texts)
-    heads = [escaped_latex(column.heading) for column in table.texts]
+    texts = _with_metric_as_group(table.texts)
+    columns = [[_latex_cell(cell, siunitx and not column.is_label) for cell in column.cells] for column in texts]
+    kinds = "".join("l" if column.is_label else _s_column(column) if siunitx else "r" for column in texts)
+    heads = [escaped_latex(column.heading) for column in texts]
     if siunitx:
-        heads = [head if column.is_label else f"{{{head}}}" for head, column in zip(heads, table.texts)]
+        heads = [head if column.is_label else f"{{{head}}}" for head, column in zip(heads, texts)]
     packages = "booktabs,siunitx" if siunitx else "booktabs"
     lines = [*([comment] if comment else []), rf"% needs \usepackage{{{packages}}}"]
     has_deviations = any(cell.deviation for column in table.texts for cell in column.cells)
@@ -236,14 +237,14 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     start, end = (rf"\begingroup{size}{NARROW}", r"\endgroup") if has_deviations or siunitx else ("", "")
     start += rf"\sisetup{{{S_OPTIONS}}}" if siunitx else ""
     lines += [start] if start else []
-    lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *_latex_groups(table), *_latex_lines([heads]), r"\midrule"]
+    lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *_latex_groups(texts), *_latex_lines([heads]), r"\midrule"]
     lines += [
         *_latex_lines(zip(*columns)),
         r"\bottomrule",
         r"\end{tabular}" + end,
     ]
     notes = _notes(table.notes, latex_note, _raised_latex)
-    return "\n".join([*lines, *(rf"\par\noindent {note}" for note in notes)])
+    return "\n".join([*lines, *(rf"\par{{\raggedright\footnotesize {note}\par}}" for note in notes)])
 
 
 def latex_width(table: Table, *, siunitx: bool = False) -> float:
@@ -340,10 +341,18 @@ def _s_column(column: Column) -> str:
     return f"S[table-format={sign}{digits}{f'({max(deviations)})' if deviations else ''}]"
 
 
-def _latex_groups(table: Table) -> list[str]:
+def _with_metric_as_group(columns: Sequence[Column]) -> Sequence[Column]:
+    """Return columns whose groups are their headings, and whose heading is their one group, if all have one heading."""
+    named = [column for column in columns if column.group]
+    if len(named) < 2 or len({column.heading for column in named}) > 1:
+        return columns
+    return [replace(one, heading=one.group, group=one.heading) if one.group else one for one in columns]
+
+
+def _latex_groups(texts: Sequence[Column]) -> list[str]:
     """Return the row of groups and the rules below it; nothing if no column has a group."""
     heads, rules, place = [], [], 1
-    for group, columns in groupby(table.texts, key=lambda column: column.group):
+    for group, columns in groupby(texts, key=lambda column: column.group):
         n = len(list(columns))
         heads += [rf"\multicolumn{{{n}}}{{c}}{{{escaped_latex(group)}}}"] if group else [""] * n
         rules += [rf"\cmidrule(lr){{{place}-{place + n - 1}}}"] if group else []

@@ -40,7 +40,7 @@ N_MOVED = 3  # relations with the largest gains, and with the largest losses, of
 N_NAMED = 3  # datasets that a cell names before it counts the others
 CHANCE = ""  # in place of a model, whose name is never empty
 MAX_FOREST = 4  # models; of more, the differences of the best model are shown, and all in a fold
-LOSSES = "Largest loss of the best model against the second, weighted by ranks, first run of each"
+LOSSES = "Largest loss of the best model against the second, weighted by ranks, in the runs nearest to their means"
 BEST = "Bold: best, and what the test cannot tell from it."
 
 
@@ -229,14 +229,19 @@ def _differences(benchmark: Benchmark, places: Mapping[str, int]) -> page.Sectio
 def _moved(benchmark: Benchmark) -> Rows:
     """Return the relations on which the best model of each dataset gains and loses most against the second.
 
-    The first runs of the two models are compared, which `title` names, with their difference over all ranks.
+    Of each model the run nearest to its mean is compared: `title` names both, with their difference over all ranks.
     """
     metric, found = benchmark.metric, list[dict[Any, Any]]()
     higher, decimals = bool(benchmark.keys[metric].higher_is_better), display_of(metric).decimals
     for dataset, alignment in benchmark.alignments.items():
         values = {str(name): value for name, value in benchmark.values[dataset].dropna().items()}
         order = best_first(values, higher)[:2]
-        of_models = {run.model: run for run in reversed(benchmark.results) if run.dataset == dataset}
+        gaps = {
+            run: round(abs(result[metric] - values[run.model]), 9)
+            for run, result in benchmark.results.items()
+            if run.dataset == dataset and run.model in order
+        }
+        of_models = {run.model: run for run in reversed(sorted(gaps, key=gaps.__getitem__))}
         if len(order) < 2 or alignment.overridden:
             continue
         runs = {of_models[name].name: benchmark.results[of_models[name]] for name in order}
@@ -281,7 +286,7 @@ def _where(benchmark: Benchmark, rows: Rows) -> list[page.Section]:
         Column.of_counts("ranks", [row["n"] for row in rows]),
     ]
     caption = (
-        f"Best model - second on each dataset, the first run of each: at most {N_MOVED} relations with the largest "
+        f"Best model - second on each dataset, of each the run nearest to its mean: at most {N_MOVED} relations with the largest "
         "contributions to gains, then to losses, decided ones first. Contribution: to the difference over all ranks. "
         "Bold: decided, the interval, corrected for the number of relations, excludes 0."
     )

@@ -22,7 +22,7 @@ from kgeval.stats.intervals import robust_interval
 from kgeval.stats.moments import Moments
 
 MAX_CUTS = 45
-BIN_STARTS = (1, 2, 3, 5)  # bins of ranks start at these numbers times 1, 10, 100, ...: at 1, 2, 3, 5, 10, 20, 30, 50
+BIN_STARTS = (1, 2, 5)  # bins of ranks start at 3 and at these numbers times 1, 10, 100, ...: 1, 2, 3, 5, 10, 20, 50
 
 
 def distributions(report: Report) -> Section:
@@ -77,7 +77,7 @@ def distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     """
     max_rank = max_candidates(results)
     starts = [start * 10**power for power in range(len(str(max_rank))) for start in BIN_STARTS]
-    starts = sorted({start for start in starts if start <= max_rank})
+    starts = sorted({start for start in (3, *starts) if start <= max_rank})
     ends = [*(start - 1 for start in starts[1:]), max_rank]
     found: dict[str, list[Any]] = {name: [] for name in ("counts", "tied", "left_out", "totals", "low", "high")}
     for result in results:

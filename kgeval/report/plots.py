@@ -618,10 +618,14 @@ def _draw_groups(
 def _relation_labels(labels: Sequence[str], counts: Sequence[str], room: int) -> list[str]:
     """Return relations with their counts; of a path, two parts or as many as tell it apart, in two lines if needed.
 
+    Where two parts have no room, the last one stands alone, if it tells the relation apart.
+
     Examples
     --------
     >>> _relation_labels(["/award/nominee/nominations./award/award_nomination/award", "part_of"], ["(9)", "(8)"], 23)
     ['…/award_nomination/\\naward (9)', 'part_of (8)']
+    >>> _relation_labels(["/film/film/release_date_s./film/film_regional_release_date/film_release_region"], ["(7)"], 23)
+    ['…/film_release_region\\n(7)']
     """
     shown, brief = [], distinct_labels(labels, MAX_RELATION)
     for label, cut, count in zip(labels, brief, counts):
@@ -630,6 +634,8 @@ def _relation_labels(labels: Sequence[str], counts: Sequence[str], room: int) ->
         end = next((end for end in ends if sum(other.endswith(end[1:]) for other in labels) == 1), label)
         start, slash, last = end.rpartition("/")
         one, two = (f"{end} {count}", [start + slash, f"{last} {count}"]) if slash else (f"{cut} {count}", [cut, count])
+        if max(map(len, two)) > room and sum(other.endswith(f"/{last}") for other in labels) == 1:
+            two = [f"…/{last}", count]
         shown.append(one if len(one) <= room else "\n".join(short(line, room) for line in two))
     return shown if len(set(shown)) == len(shown) else [f"{cut}\n{count}" for cut, count in zip(brief, counts)]
 

@@ -145,11 +145,11 @@ def test_bold_is_the_primary_metric_alone_and_only_where_a_model_is_beaten(bench
             m in expected for m in bench.models
         ]
     undecided = [
-        note for note in whole_latex(bench).splitlines() if note.startswith(r"\par\noindent undecided on ring-")
+        note for note in whole_latex(bench).splitlines() if r"\footnotesize undecided on ring-" in note
     ]
     assert len(undecided) == (n_bold < 2)
     assert all(
-        note.endswith("no model is significantly worse than the best one in MRR (Holm, 6 tests)") for note in undecided
+        "no model is significantly worse than the best one in MRR (Holm, 6 tests)\\par}" in note for note in undecided
     )
     assert n_bold > 0
 
@@ -158,10 +158,11 @@ def test_a_wide_table_has_the_primary_metric_alone(bench):
     """Of two datasets and three metrics, two columns stay; a comment and a note name the others."""
     text, said = bench.to_latex(), "left out for their width: MR and hits@10"
     rows, lines = cells_of(text), text.splitlines()
-    assert [rows[1], *({len(row) for row in rows})] == [["model", "MRR", "MRR"], 3]
+    assert [rows[1], *({len(row) for row in rows})] == [["model", r"ring-12 \& \%\_", "ring-100"], 3]
+    assert rows[0] == ["", "MRR", "MRR"]
     assert [row[1] for row in rows[2:]] == [row[1] for row in cells_of(whole_latex(bench))[2:]]
     assert lines[2] == f"% {said}; all of them: benchmark(metrics=...)"
-    assert lines[-1] == rf"\par\noindent {said}"
+    assert lines[-1] == rf"\par{{\raggedright\footnotesize {said}\par}}"
     assert "lower is better" not in text
     assert "left out" not in bench.to_markdown()
 
@@ -180,14 +181,14 @@ def test_rows_are_datasets_where_there_are_many(runs):
 
 
 def test_notes_below_the_table(runs, bench):
-    notes = [line for line in whole_latex(bench).splitlines() if line.startswith(r"\par\noindent ")]
-    assert notes[0] == r"\par\noindent mean $\pm$ standard deviation over 3 seeds"
-    assert notes[1] == r"\par\noindent lower is better in MR"
+    notes = [line for line in whole_latex(bench).splitlines() if line.startswith(r"\par")]
+    assert notes[0] == r"\par{\raggedright\footnotesize mean $\pm$ standard deviation over 3 seeds\par}"
+    assert notes[1] == r"\par{\raggedright\footnotesize lower is better in MR\par}"
     assert r"do not differ significantly from it, $p > 0.05$ (Holm, 6 tests)" in notes[2]
     single = {key: result for key, result in runs.items() if key[1] == 1}
     found = kg.benchmark(single, metrics="mrr")
     text = found.to_latex()
-    assert "\\par\\noindent one run each\n" in text
+    assert "\\footnotesize one run each\\par}\n" in text
     assert r"\pm" not in text
     assert r"\pm" not in found.to_latex(siunitx=True)
 
@@ -357,8 +358,8 @@ def test_overrides_are_named_in_every_output(partial, tmp_path):
     none = "no verdict on ring-12: the results differ, and the benchmark accepted it"
     assert {said, none} <= set(notes_of(found))
     assert not any("ring-12" in note for note in notes_of(found) if note.startswith(("undecided", "bold")))
-    assert rf"\par\noindent {escaped_latex(said)}" in found.to_latex().splitlines()
-    assert rf"\par\noindent {none}" in found.to_latex().splitlines()
+    assert rf"\par{{\raggedright\footnotesize {escaped_latex(said)}\par}}" in found.to_latex().splitlines()
+    assert rf"\par{{\raggedright\footnotesize {none}\par}}" in found.to_latex().splitlines()
     assert {escaped_markdown(said), none} <= set(found.to_markdown().splitlines())
     for asked in (False, True):
         rows = list(csv.DictReader(io.StringIO(found.to_csv(differences=asked))))
@@ -410,7 +411,7 @@ def test_equal_runs_are_told_below_the_table():
     found = kg.benchmark(runs, metrics="mrr")
     said = "ring-12: the ranks of A seed 1 and A seed 2 are all equal; are they the same run?"
     assert said in found.notes
-    assert rf"\par\noindent {said}" in found.to_latex().splitlines()
+    assert rf"\par{{\raggedright\footnotesize {said}\par}}" in found.to_latex().splitlines()
     assert said in found.to_markdown().splitlines()
 
 
@@ -420,7 +421,7 @@ def test_a_single_run_beside_several_is_told_everywhere():
     found = kg.benchmark(runs, metrics="mrr")
     said = "B on ring-12 has one run: the spread over the seeds of each is taken from the models with several"
     assert f"; {said}" in found.verdict.sentence
-    assert rf"\par\noindent {said}" in found.to_latex().splitlines()
+    assert rf"\par{{\raggedright\footnotesize {said}\par}}" in found.to_latex().splitlines()
     assert said in found.to_markdown().splitlines()
     assert text_table(mean_table(found)).splitlines()[-1] == said
     assert "one run of B on ring-12: how much these values vary with the seed is unknown" in found.notes

@@ -174,10 +174,9 @@ def test_tables_of_a_comparison_that_decides_nothing_say_so(capsys):
     latex = printed(capsys, *UNDECIDED, "--to", "latex")
     notes = (f"bold: {BOLD}".replace("p > 0.05", "$p > 0.05$"), NOTE.replace("p <= 0.05", r"$p \leq 0.05$"))
     *table, widths, about = latex.splitlines()
-    assert table[-2:] == [rf"\par\noindent {said}" for said in notes]
-    assert widths.startswith(r"\par\noindent 95\% intervals reach at most this far from the values: ")
-    assert about.startswith(r"\par\noindent ")
-    assert about.endswith(" ranks")
+    assert table[-2:] == [rf"\par{{\raggedright\footnotesize {said}\par}}" for said in notes]
+    assert r"\footnotesize 95\% intervals reach at most this far from the values: " in widths
+    assert about.endswith(r" ranks\par}")
 
 
 def test_compare_refuses_what_does_not_compare(capsys, folder):

@@ -218,9 +218,9 @@ def test_notes_in_every_medium():
         r"bold: best of its column, p \> 0.05", r"<sup>†‡</sup> against a\|b \& 5%", "one run ± none",
     ]  # fmt: skip
     assert latex_table(table).split("\n")[-3:] == [
-        r"\par\noindent bold: best of its column, $p > 0.05$",
-        r"\par\noindent \textsuperscript{\dag\ddag} against a\textbar{}b \& 5\%",
-        r"\par\noindent one run $\pm$ none",
+        r"\par{\raggedright\footnotesize bold: best of its column, $p > 0.05$\par}",
+        r"\par{\raggedright\footnotesize \textsuperscript{\dag\ddag} against a\textbar{}b \& 5\%\par}",
+        r"\par{\raggedright\footnotesize one run $\pm$ none\par}",
     ]
     assert "<li>†‡ against a|b &amp; 5%</li>" in html_table(table)
 

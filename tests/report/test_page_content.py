@@ -75,8 +75,8 @@ def test_the_intervals_are_those_of_the_result(made, data):
 def test_the_distribution_counts_every_rank_once(made):
     """Bins 1, 2, 3-4, 5-9, 10-19, ...; a rank between two bins counts in the higher one."""
     found = distribution(made[0])
-    assert found["bins"] == ["1", "2", "3–4", "5–9", "10–19", "20–29", "30–40"]
-    starts = [1, 2, 3, 5, 10, 20, 30, math.inf]
+    assert found["bins"] == ["1", "2", "3–4", "5–9", "10–19", "20–40"]
+    starts = [1, 2, 3, 5, 10, 20, math.inf]
     for counts, result in zip(found["counts"], made[0]):
         ranks = [rank for _, _, rank in ranks_of(result)]
         assert counts == [sum(low <= math.ceil(rank) < high for rank in ranks) for low, high in zip(starts, starts[1:])]

@@ -174,12 +174,33 @@
     box.append(copy);
   }
 
-  // ---- a table that is cut says so ----
+  // ---- a table that is cut says so; on a phone its rows are stacked: label, numbers in as many columns as fit, drawing ----
 
-  const cut = new ResizeObserver((found) => {
-    for (const { target } of found) target.classList.toggle("cut", target.scrollWidth > target.clientWidth + 4);
-  });
-  for (const box of all(".scroll")) cut.observe(box);
+  const phone = matchMedia("(max-width: 40rem)");
+
+  function stack(table, isCut) {
+    const heads = all("tr:last-child > *", table.tHead);
+    let n = heads.filter((head, i) => i && !head.classList.contains("drawn")).length;
+    table.classList.add("stacked");
+    table.style.setProperty("--columns", n);
+    if (!isCut()) return;
+    table.classList.add("labelled"); // the numbers of a row need several lines, so each has its heading
+    for (const row of all("tbody tr", table)) {
+      if (row.cells.length === heads.length) [...row.cells].forEach((cell, i) => { cell.dataset.head = textOf(heads[i]); });
+    }
+    while (n > 1 && isCut()) table.style.setProperty("--columns", n -= 1);
+  }
+
+  function fit(box) {
+    const table = find("table", box);
+    const isCut = () => box.scrollWidth > box.clientWidth + 4;
+    table.classList.remove("stacked", "labelled");
+    if (phone.matches && isCut() && table.tHead && !find("[scope=colgroup]", table)) stack(table, isCut);
+    box.classList.toggle("cut", isCut());
+  }
+
+  const resized = new ResizeObserver((found) => found.forEach(({ target }) => fit(target)));
+  for (const box of all(".scroll")) resized.observe(box);
 
   // ---- links to folded content open it ----
 
