@@ -17,7 +17,7 @@ N_DIGITS = 7  # significant digits of the numbers that are kept for sorting and 
 MAX_LABEL = 240  # characters of a label that are shown; the rest is seen under the pointer
 MAX_HEAD = 32  # characters of the heading of a column
 BREAKS = re.compile(r"(?<=[\w.]/)(?=\w)|(?<=\w[_.])(?=[^\W\d_])")  # where a line may break within a long word
-LONG_WORD = re.compile(r"\S{13,}")
+LONG_WORD = 13  # characters of a word that may break within
 WHOLE = re.compile(  # a p-value, an interval, a word with a hyphen
     r"(\bp [<=≤] [\d.]+|[\[(][-+]?[\d.,]+, [-+]?[\d.,]+[\])]|\b(?=[\w.-]{3,20}(?![\w.-]))\w[\w.]*(?:-[\w.]+)+)"
 )
@@ -172,7 +172,7 @@ def label(text: str, limit: int | None = None) -> Markup:
 
 
 def breakable(text: str) -> Markup:
-    """Return a label that may break after "/", "_" and "." if it is long.
+    """Return a text whose long words may break after "/", "_" and ".".
 
     Parameters
     ----------
@@ -183,8 +183,8 @@ def breakable(text: str) -> Markup:
     >>> breakable("/people/person/place_of_birth"), breakable("member_of_domain_usage"), breakable("member_of")
     ('/people/<wbr>person/<wbr>place_<wbr>of_<wbr>birth', 'member_<wbr>of_<wbr>domain_<wbr>usage', 'member_of')
     """
-    pieces = BREAKS.split(text) if LONG_WORD.search(text) else [text]
-    return joined(*[part for piece in pieces for part in (tag("wbr"), piece)][1:])
+    words = (BREAKS.split(word) if len(word) >= LONG_WORD else [word] for word in re.split(r"(\s+)", text))
+    return joined(*([part for piece in pieces for part in (tag("wbr"), piece)][1:] for pieces in words))
 
 
 def unbroken(text: str) -> Markup:

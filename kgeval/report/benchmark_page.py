@@ -239,9 +239,9 @@ def _moved(benchmark: Benchmark) -> Rows:
         gaps = {
             run: round(abs(result[metric] - values[run.model]), 9)
             for run, result in benchmark.results.items()
-            if run.dataset == dataset and run.model in order
+            if run.dataset == dataset
         }
-        of_models = {run.model: run for run in reversed(sorted(gaps, key=gaps.__getitem__))}
+        of_models = {name: min((run for run in gaps if run.model == name), key=gaps.__getitem__) for name in order}
         if len(order) < 2 or alignment.overridden:
             continue
         runs = {of_models[name].name: benchmark.results[of_models[name]] for name in order}
@@ -286,9 +286,9 @@ def _where(benchmark: Benchmark, rows: Rows) -> list[page.Section]:
         Column.of_counts("ranks", [row["n"] for row in rows]),
     ]
     caption = (
-        f"Best model - second on each dataset, of each the run nearest to its mean: at most {N_MOVED} relations with the largest "
-        "contributions to gains, then to losses, decided ones first. Contribution: to the difference over all ranks. "
-        "Bold: decided, the interval, corrected for the number of relations, excludes 0."
+        f"Best model - second on each dataset, of each the run nearest to its mean: at most {N_MOVED} relations with "
+        "the largest contributions to gains, then to losses, decided ones first. Contribution: to the difference over "
+        "all ranks. Bold: decided, the interval, corrected for the number of relations, excludes 0."
     )
     table = Table(columns, caption=caption, name="where", groups=groups, kind="gains")
     return [page.Section("where", "Where they differ", [table], "Where does the best model gain and lose?", "Where")]

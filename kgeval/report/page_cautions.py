@@ -130,7 +130,7 @@ def tie_cautions(report: Report) -> tuple[list[str], list[str]]:
                     )
                     named |= {i, j}
                     break
-    lines = lines[:1] + ([f"There are {len(lines) - 1} more such pairs of models."] if len(lines) > 1 else [])
+    lines = [f"{lines[0]} There are {len(lines) - 1} more such pairs of models."] if len(lines) > 1 else lines
     for i, result in enumerate(results):
         if i not in named and result.tie_rate > MAX_TIES and all(map(math.isfinite, ends[i])):
             low, high = sorted(ends[i])

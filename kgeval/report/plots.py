@@ -624,7 +624,7 @@ def _relation_labels(labels: Sequence[str], counts: Sequence[str], room: int) ->
     --------
     >>> _relation_labels(["/award/nominee/nominations./award/award_nomination/award", "part_of"], ["(9)", "(8)"], 23)
     ['…/award_nomination/\\naward (9)', 'part_of (8)']
-    >>> _relation_labels(["/film/film/release_date_s./film/film_regional_release_date/film_release_region"], ["(7)"], 23)
+    >>> _relation_labels(["/film/film/release_date_s./film/regional_release_date/film_release_region"], ["(7)"], 23)
     ['…/film_release_region\\n(7)']
     """
     shown, brief = [], distinct_labels(labels, MAX_RELATION)

@@ -93,8 +93,10 @@ def from_latex(text, table):
     lines = [line.removesuffix(r" \\") for line in text.split("\n") if line.endswith(r" \\")]
     has_groups = any(column.group for column in table.columns)
     rows = [re.split(r"(?<!\\) & ", line) for line in lines[has_groups:]]
+    named = [column for column in table.columns if column.group]
+    is_turned = len(named) > 1 and len({column.heading for column in named}) == 1  # one metric: groups are headings
     assert [COMMANDS.sub(lambda found: LATEX[found[0]], head) for head in rows[0]] == [
-        column.heading for column in table.columns
+        column.group if column.group and is_turned else column.heading for column in table.columns
     ]
     read = []
     for row in rows[1:]:
