@@ -209,8 +209,8 @@ def _best_parts(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> l
             text += f": {_numbers(sentence)}"
         elif len(names) > 1:
             text += f" between {_few(names)}"
-            gap = sentence.difference(sentence.leaders[1])
-            text += f" ({names[0]} - {names[1]}: {gap})" if len(places) == 1 else ""
+            pair = f"{names[0]} - {names[1]}: " if len(names) > 2 else ""
+            text += f" ({pair}{sentence.difference(sentence.leaders[1])})" if len(places) == 1 else ""
         text = f"U{text[1:]}" if text.startswith("undecided on") and not parts else text
         parts.append(text if has_numbers or parts else f"{sentence.title}: {text}")
     for dataset in datasets:

@@ -68,7 +68,7 @@ def test_a_bomb_of_each_kind_is_refused(tmp_path, monkeypatch, name):
         assert "KGEVAL_LIMITS" not in str(error)
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 3, 1000])
+@pytest.mark.parametrize("chunk", [*(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 2, 3)), 1000])
 def test_depth_and_values_are_those_of_the_parsed_text(monkeypatch, chunk):
     """Against a count on the parsed value: brackets and quotes inside strings do not count, also across chunks."""
     monkeypatch.setattr(limits, "_CHUNK", chunk)

@@ -121,6 +121,7 @@ def found_in(seeds, fault):
     return n_strong, missed
 
 
+@pytest.mark.light(5)
 @pytest.mark.parametrize("fault", ["", *NAMES])
 def test_planted_faults_are_named(fault):
     """Each of them in a dozen random graphs, and no fault where none is planted."""
@@ -138,6 +139,7 @@ def test_planted_faults_are_named_in_99_of_100(fault):
     assert len(missed) <= n_strong // 100, missed
 
 
+@pytest.mark.thorough
 def test_no_signal_is_no_fault():
     """Random scores in 40 graphs, and shifted rows with hardly any signal: nothing is named, and it is said why."""
     n_silent = 0
