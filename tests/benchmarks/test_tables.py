@@ -144,9 +144,7 @@ def test_bold_is_the_primary_metric_alone_and_only_where_a_model_is_beaten(bench
         assert [line.split(" | ")[1 + 3 * j].startswith("**") for line in lines] == [
             m in expected for m in bench.models
         ]
-    undecided = [
-        note for note in whole_latex(bench).splitlines() if r"\footnotesize undecided on ring-" in note
-    ]
+    undecided = [note for note in whole_latex(bench).splitlines() if r"\footnotesize undecided on ring-" in note]
     assert len(undecided) == (n_bold < 2)
     assert all(
         "no model is significantly worse than the best one in MRR (Holm, 6 tests)\\par}" in note for note in undecided
