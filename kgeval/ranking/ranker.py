@@ -96,7 +96,7 @@ class Ranker:
             return max(1, self._lists_at_once(queries))
         rows = on_side(self.rows, queries.side)
         if not isinstance(rows, GeometryRows):
-            size = row_batch(rows, self.limits, len(queries.candidates))
+            size = row_batch(rows, self.limits, len(queries.candidates), queries.side)
             if self.limits.batch_size:
                 check_row_memory(min(size, queries.n_queries), len(queries.candidates))
             return size

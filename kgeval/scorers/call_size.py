@@ -278,7 +278,7 @@ class Pace:
             per_pair += self._rates[name].seconds(size) / size / len(methods)
         return min(MAX_RESULT, int(seconds / per_pair)) if per_pair > 0 else MAX_RESULT
 
-    def batch_pairs(self, seconds: float) -> int | None:
+    def batch_pairs(self, seconds: float, method: str | None = None) -> int | None:
         """Return the number of pairs in a batch that takes about `seconds`.
 
         If a call of full size takes longer, the batch takes as long as this call. With a deadline, a batch is short: at
@@ -287,17 +287,21 @@ class Pace:
         Parameters
         ----------
         seconds : float
+        method : str, optional
+            The method of the batch, if it has been measured; by default all methods, as in `pairs_within`.
 
         Returns
         -------
         int or None
             None if nothing has been measured.
         """
-        longest = max(seconds, *(rate.call_seconds for rate in self._rates.values()), 0.0)
-        unproven = [2 * rate.n for rate in self._rates.values() if not rate.has_two_sizes]
+        method = method if method in self._rates else None
+        rates = [rate for name, rate in self._rates.items() if method in (None, name)]
+        longest = max(seconds, *(rate.call_seconds for rate in rates), 0.0)
+        unproven = [2 * rate.n for rate in rates if not rate.has_two_sizes]
         if self._deadline is not None:  # the scores of an unfinished batch would be lost
             longest, unproven = min(longest, DEADLINE_SHARE * max(0.0, self._deadline - clock())), []
-        n = self.pairs_within(longest)
+        n = self.pairs_within(longest, method)
         if self._deadline is not None:  # earlier calls may have been fast for a special reason, such as a cache
             n = min(MAX_RESULT if n is None else n, MAX_GROWTH * self._n_scored)
         return None if n is None else max(n, *unproven, 0)

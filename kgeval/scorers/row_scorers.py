@@ -258,7 +258,8 @@ class MatrixRows:
         all_entities = None if takes_candidates else self.n_answers
         block_size = min(BLOCK_CANDIDATES, self.limits.batch_size or BLOCK_CANDIDATES) if takes_candidates else None
         per_query = all_entities or min(len(candidates), block_size or len(candidates))
-        n_in_memory = max(MIN_QUERIES, ROW_BATCH_BYTES // (8 * max(1, per_query)))
+        n_bytes = BLOCK_BATCH_BYTES if takes_candidates else ROW_BATCH_BYTES  # few calls copy few candidates
+        n_in_memory = max(MIN_QUERIES, n_bytes // (8 * max(1, per_query)))
         limit = max(per_query, self.limits.batch_size or per_query * n_in_memory)
         calls = _Calls(side_of(side).method, limit, per_query, block_size, True, all_entities)
         are_all = _are_all(candidates, self.n_answers)
@@ -645,7 +646,7 @@ def as_row_scorer(
     )
 
 
-def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
+def row_batch(rows: RowScorer, limits: Limits, n_candidates: int, side: str | None = None) -> int:
     """Return the number of queries that are scored at a time, each with all its candidates.
 
     The scores of these queries fit into `ROW_BATCH_BYTES` (`BLOCK_BATCH_BYTES` for blocks of candidates), and into an
@@ -659,6 +660,8 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
         If it has a batch size, as many queries are returned as have this number of pairs.
     n_candidates : int
         Number of candidates of each query.
+    side : str, optional
+        The missing side of the queries, whose method sets the pace; by default, all methods.
 
     Returns
     -------
@@ -677,7 +680,8 @@ def row_batch(rows: RowScorer, limits: Limits, n_candidates: int) -> int:
     free = free_bytes()
     n_bytes = n_bytes if free is None else min(n_bytes, free // MEMORY_SHARE)
     size = min(MAX_QUERIES, n_bytes // (8 * n_candidates))
-    n_pairs = None if rows.pace is None else rows.pace.batch_pairs(seconds)
+    method = side_of(side).method if side is not None and isinstance(rows, MatrixRows) else None
+    n_pairs = None if rows.pace is None else rows.pace.batch_pairs(seconds, method)
     if n_pairs is not None:
         size = min(size, n_pairs // _pairs_per_query(rows, n_candidates))
     return max(1, size)
