@@ -251,7 +251,8 @@ def _moved(benchmark: Benchmark) -> Rows:
         except MetricError:  # the metric has no contributions
             continue
         overall = signed(row_of(compared.differences, metric, *runs)["difference"], decimals)
-        title = f"{dataset}: {' - '.join(runs)}: {overall} over all"
+        of_means = signed(values[order[0]] - values[order[1]], decimals)
+        title = f"{dataset}: {' - '.join(runs)}: {overall} over all; of the means {of_means}"
         about = {"dataset": dataset, "title": title, "second": [*runs][1]}
         frame = frame[frame["difference"].abs() >= 0.5 * 10.0**-decimals]  # others are shown as 0
         for verb, part in zip(("gains", "loses"), moved(frame, metric, N_MOVED)):

@@ -116,7 +116,8 @@ def rank_distribution(names: Sequence[str], found: Data, title: str, drawn: Iter
 def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     """Return hits@k of each model with intervals; where a value is bounded, its bounds; and the chance level.
 
-    Of many models, all but the first ones are thin grey curves, drawn where they are as high as those of the first.
+    Of many models, all but the first ones are thin grey curves, and the axis is that of the first: where a curve is
+    lower, it runs along the edge.
 
     Parameters
     ----------
@@ -140,13 +141,12 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     legend = list(zip(names, lines))
     seen = [end for name in ("values", "low", "high") for of_model in hits[name][:n_coloured] for end in of_model]
     y = Axis.of_values("hits@k", seen if len(names) > n_coloured else [0.0, 1.0], unit=True)
-    kept = [np.where(np.array(values) < y.low, np.nan, values) for values in hits["values"][n_coloured:]]
+    kept = [np.maximum(np.array(values, dtype=np.float64), y.low) for values in hits["values"][n_coloured:]]
     others = [Line(points_of(x_values, values), kind="ink", opacity=0.4) for values in kept]
     lines = [*others, *lines]
     legend += [("other models", others[0])] if others else []
     if hits["chance"] is not None:
-        chance = np.where(np.array(hits["chance"]) < y.low, np.nan, hits["chance"])
-        lines.append(Line(points_of(x_values, chance), kind="dotted"))
+        lines.append(Line(points_of(x_values, np.maximum(hits["chance"], y.low)), kind="dotted"))
         legend.append(("chance", lines[-1]))
     x = Axis.of_log("k (filtered, realistic ties)", x_values[-1])
     x = replace(x, low=x.at(-0.02), high=x.at(1.02))  # so that no marker is cut
