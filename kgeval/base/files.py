@@ -34,6 +34,7 @@ if sys.platform != "win32":
 
 Arrays = dict[str, npt.NDArray[Any]]
 TEMPORARY = re.compile(r"\.kgeval-\w+-\d+-\w+\.part")  # the name of a file that is not complete
+LARGE = 2**23  # bytes of an array that is compressed with less effort
 MEMBERS = "members"  # the key of the header under which the checksums of the arrays are
 HOME = "KGEVAL_HOME"
 ABANDONED_SECONDS = 86_400  # another machine's file is abandoned if it has not grown for this time
@@ -73,7 +74,11 @@ def write_archive(path: str | Path, arrays: Arrays, header: dict[str, Any], over
     text = json.dumps({**header, MEMBERS: members}, allow_nan=False)
     with replacing(target, overwrite) as stream:
         content: Any = {"header": np.array(text), **arrays}
-        np.savez_compressed(stream, **content)
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, array in content.items():
+                archive.compresslevel = 1 if array.nbytes > LARGE else None  # 1: several times faster
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
         n_bytes = sum(array.nbytes + 1024 for array in content.values())  # at most, with the headers of the members
         if n_bytes > most_unfolded(stream.tell()) / factor():
             stream.seek(0)  # compressed, the file would look like one that is made to fill the memory

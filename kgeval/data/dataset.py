@@ -484,7 +484,7 @@ class Dataset(Facts):
         The labels include entities that occur in no triple, because these entities are candidates. Further columns
         other than the `time_column` do not change the fingerprint; see `fingerprint_with`.
         """
-        return self.fingerprint_with(())
+        return self._fingerprint(())
 
     def fingerprint_with(self, columns: Sequence[str]) -> str:
         """Return the `fingerprint` that also depends on other further columns, such as those of a filter key.
@@ -494,6 +494,11 @@ class Dataset(Facts):
         columns : sequence of str
             Times and qualifiers, which the `fingerprint` contains, change nothing.
         """
+        more = self.not_in_fingerprint(columns)
+        return self._fingerprint(more) if more else self.fingerprint
+
+    def _fingerprint(self, more: Sequence[str]) -> str:
+        """Compute the `fingerprint_with` columns that are neither times nor qualifiers."""
         parts = {split: triples.array for split, triples in sorted(self.splits.items())}
         further: list[FurtherPart] = []
         if self.time_column:
@@ -501,7 +506,6 @@ class Dataset(Facts):
             further.append(FurtherPart("time", times.texts(), {split: times.codes[split] for split in parts}))
         if self.has_qualifiers:
             further.append(self._qualifier_part())
-        more = self.not_in_fingerprint(columns)
         further += [fingerprint_part(self, name, further_column(self, name).codes) for name in more]
         title = f"kgeval dataset {2 if further else 1}"
         return fingerprint_triples(title, self.entities, self.relations, parts, with_labels=True, further=further)

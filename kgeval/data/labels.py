@@ -21,6 +21,7 @@ from kgeval.base.checks import Ids
 from kgeval.errors import DataError
 
 BLOCK = 2**16  # how many labels become strings, or are hashed, at once
+JSON_BLOCK = 2**24  # the bytes of JSON that are made of labels at once
 SHOWN = 1000  # longer sequences are shown in part
 WORD = 8  # bytes that are compared at once
 _MASKS = np.array([(1 << 8 * n) - 1 for n in range(WORD + 1)], dtype=np.uint64)  # mask n keeps the first n bytes
@@ -347,9 +348,18 @@ class TextLabels(Labels):
         """See `Labels.json_of`."""
         if not len(ids) or self._has_escapes:
             return json.dumps(self.take(ids)).encode("ascii")[1:-1]
-        text, ends = self._padded, self._offsets[1:][ids].tolist()
-        labels = [text[start:end] for start, end in zip(self._offsets[ids].tolist(), ends)]
-        return b'"' + b'", "'.join(labels) + b'"'
+        starts, lengths = self._offsets[ids], self._offsets[1:][ids] - self._offsets[ids]
+        ends = np.cumsum(lengths + 4)  # in the result, in which a quote precedes a label, and three characters follow
+        if ends[-1] > JSON_BLOCK:
+            return b'"' + b'", "'.join(map(self._text_of, ids.tolist())) + b'"'
+        firsts = ends - lengths - 4
+        places = np.arange(ends[-1])  # of the characters of the result in the text
+        places += np.repeat(starts - 1 - firsts, lengths + 4)
+        characters = self._bytes.take(places, mode="clip")  # the text around a label is replaced
+        characters[firsts] = ord('"')
+        for place, character in enumerate(b'", '):
+            characters[ends - 3 + place] = character
+        return characters.tobytes()[:-2]
 
     @cached_property
     def _has_escapes(self) -> bool:
@@ -376,6 +386,12 @@ class TextLabels(Labels):
         place = 0
         while len(tied):
             words = self._words(order[tied], place).byteswap()  # so that the first byte is the most significant
+            if groups[0] == groups[-1]:
+                n_different_bits = int(np.bitwise_or.reduce(words ^ words[0])).bit_length()
+                n_same = WORD - -(-n_different_bits // 8)
+                if 0 < n_same < WORD:  # the labels share these bytes: the words after them tell more labels apart
+                    place += n_same
+                    continue
             if groups[0] != groups[-1] or words.min() != words.max():
                 within = np.lexsort((words, groups)) if groups[0] != groups[-1] else np.argsort(words)
                 order[tied], words, groups = order[tied][within], words[within], groups[within]

@@ -105,7 +105,7 @@ class Positives:
         dataset, in_key = self.dataset, self.dataset.not_in_fingerprint(self.columns.key)
         return {
             "dataset": dataset.name,
-            "dataset_fingerprint": dataset.fingerprint_with(in_key) if in_key else dataset.fingerprint,
+            "dataset_fingerprint": dataset.fingerprint_with(in_key),
             **({"fingerprint_columns": in_key} if in_key else {}),
             "observations": dataset.observations(),
             "version": __version__,

@@ -117,10 +117,11 @@ class ScorerSource:
         """
         if not isinstance(self.rows, GeometryRows) or RELATION in sides:
             return None
-        # The queries that share a table of vectors and a pool of candidates are searched together. The key of such a
-        # group consists of the addresses of the table and the pool.
+        # The queries that share a table of vectors and a pool of candidates are searched together, so that a large table
+        # is read once. The key of such a group consists of the addresses of the table and the pool (None: all entities).
         groups: dict[Hashable, list[int]] = {}
-        pools: dict[Hashable, tuple[Any, Ids]] = {}
+        shared: dict[Hashable, tuple[Any, Ids | None]] = {}
+        pools: dict[Hashable, tuple[Ids, bool]] = {}  # address -> a pool, and whether it has all entities
         tables: dict[str, Any] = {}
         vectors = []
         every = np.arange(self.rows.n_entities)
@@ -136,17 +137,20 @@ class ScorerSource:
                 tables[side] = self.rows.vectors(side, every)
             vectors.append(on_host(self.rows.queries(side, query.parts)))
             check_dimensions(vectors[-1], tables[side], self.rows.name)
-            shared: Hashable = address(tables[side]), address(pool)
-            groups.setdefault(shared, []).append(i)
-            pools[shared] = tables[side], pool
+            if address(pool) not in pools:
+                pools[address(pool)] = pool, np.array_equal(pool, every)
+            is_whole = pools[address(pool)][1]
+            key: Hashable = address(tables[side]), None if is_whole else address(pool)
+            groups.setdefault(key, []).append(i)
+            shared[key] = tables[side], None if is_whole else pool
         best: list[Best] = [Best(every[:0], np.zeros(0), 0, 0)] * len(triples)
         for key, members in groups.items():
-            table, pool = pools[key]
+            table, candidates = shared[key]
             found = best_candidates(
                 self.rows.model.geometry,
                 np.concatenate([vectors[i] for i in members]),
                 table,
-                None if np.array_equal(pool, every) else pool,
+                candidates,
                 np.array([triples[i, side_of(sides[i]).asked] for i in members]),
                 [skipped[i] for i in members],
                 n,

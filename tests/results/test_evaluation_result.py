@@ -419,11 +419,11 @@ def test_failed_save_leaves_the_old_file(tmp_path, small, monkeypatch):
     small.save(path)
     before = path.read_bytes()
 
-    def fail(stream, **arrays):
+    def fail(stream, array, **options):
         stream.write(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "savez_compressed", fail)
+    monkeypatch.setattr(np.lib.format, "write_array", fail)
     with pytest.raises(kg.DataError, match=r"run\.kgeval: cannot be written: No space left on device"):
         small.save(path, overwrite=True)
     assert path.read_bytes() == before
