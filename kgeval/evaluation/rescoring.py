@@ -117,8 +117,9 @@ class ScorerSource:
         """
         if not isinstance(self.rows, GeometryRows) or RELATION in sides:
             return None
-        # The queries that share a table of vectors and a pool of candidates are searched together, so that a large table
-        # is read once. The key of such a group consists of the addresses of the table and the pool (None: all entities).
+        # The queries that share a table of vectors and a pool of candidates are searched together, so that a large
+        # table is read once. The key of such a group consists of the addresses of the table and the pool; pools of all
+        # entities are one pool (None), wherever they are in memory.
         groups: dict[Hashable, list[int]] = {}
         shared: dict[Hashable, tuple[Any, Ids | None]] = {}
         pools: dict[Hashable, tuple[Ids, bool]] = {}  # address -> a pool, and whether it has all entities

@@ -19,7 +19,16 @@ import pytest
 from grids import size
 
 from kgeval.base import limits
-from kgeval.base.files import pack_labels, read_archive, read_arrays, read_text, replacing, unpack_labels, write_archive
+from kgeval.base.files import (
+    LARGE,
+    pack_labels,
+    read_archive,
+    read_arrays,
+    read_text,
+    replacing,
+    unpack_labels,
+    write_archive,
+)
 from kgeval.errors import DataError
 
 if os.name == "posix":
@@ -522,6 +531,16 @@ def test_a_result_that_compresses_well_is_read_again(tmp_path, monkeypatch):
     assert read_archive(file)[0]["a"].shape == (1 << 18,)
     write_archive(tmp_path / "small", {"a": np.zeros(1000)}, {"n": 1})
     assert (tmp_path / "small").stat().st_size < 2000
+
+
+def test_large_arrays_are_compressed_too(tmp_path):
+    """With less effort; numpy reads them, and the same arrays give the same bytes."""
+    bits = np.random.default_rng(0).integers(0, 2, LARGE + 1).astype(np.uint8)
+    for name in "ab":
+        write_archive(tmp_path / name, {"large": bits, "small": bits[:99]}, {"n": 1})
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert (tmp_path / "a").stat().st_size < len(bits) / 4
+    assert np.array_equal(np.load(tmp_path / "a")["large"], bits)
 
 
 def test_an_archive_that_fills_the_memory_is_refused(tmp_path, monkeypatch):

@@ -55,6 +55,7 @@ def arguments():
     parser.add_argument("--dimension", type=int, default=128)
     parser.add_argument("--queries", type=int, default=500, help="two for each test triple (default 500)")
     parser.add_argument("--train", type=int, default=0, metavar="N", help="train triples, at random (default 0)")
+    parser.add_argument("--labels", action="store_true", help="a text label for each entity, instead of ids alone")
     parser.add_argument("--model", choices=MODELS, default="distmult")
     parser.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), default="float32")
     parser.add_argument("--backend", nargs="+", choices=measure.BACKENDS, default=["numba"])
@@ -204,6 +205,9 @@ def run_kgeval(given, backend):
     measure.load_backend(backend)
     model, test = model_of(given), triples_of(given, given.queries // 2, 3)
     splits = {"test": test} | ({"train": triples_of(given, given.train, 4)} if given.train else {})
+    entities = {"n_entities": given.entities}
+    if given.labels:
+        entities = {"entity_labels": [f"/m/{i:x}" for i in range(given.entities)]}
     before, spent, parts = measure.resident_mb("RssAnon"), {}, {}
     options = measure.backend_options(backend)
 
@@ -218,7 +222,7 @@ def run_kgeval(given, backend):
         with timed("first use"):
             warm_up(given, backend)
         with timed("dataset"):
-            dataset = kg.Dataset.from_arrays(n_entities=given.entities, n_relations=N_RELATIONS, **splits)
+            dataset = kg.Dataset.from_arrays(**entities, n_relations=N_RELATIONS, **splits)
         with measure.PrivatePeak() as evaluation, timed("evaluation"), timed_parts(parts):
             result = kg.evaluate(model, dataset, progress=False, **options)
         with timed("metrics"):
@@ -244,6 +248,7 @@ def apart(given, worker, block=None):
     options = [f"--{name}={getattr(given, name)}" for name in ("entities", "dimension", "queries", "train")]
     options += [f"--{name}={getattr(given, name)}" for name in ("folder", "model", "dtype")] + ["--worker", worker]
     options += [f"--block={block}"] if block else []
+    options += ["--labels"] if given.labels else []
     environment = measure.backend_environment(worker)
     command = [sys.executable, __file__, *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

@@ -10,6 +10,7 @@ import pytest
 
 import kgeval as kg
 from kgeval.base.files import pack_labels
+from kgeval.data.fingerprints import fingerprint_triples
 from kgeval.data.labels import LONG, NumberLabels, TextLabels
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.errors import DataError
@@ -149,6 +150,42 @@ def test_fingerprints_are_those_of_sorted_lists(seed):
     rows = sorted([places[0][s], places[1][p], places[0][o]] for s, p, o in triples.tolist())
     digest.update(b"\ntrain 50\n" + np.array(rows, dtype="<i8").tobytes())
     assert dataset.fingerprint == digest.hexdigest()
+
+
+# Labels, and the start of the fingerprint that kgeval 0.1 gave them.
+FINGERPRINTED = {
+    "escaped": (
+        [
+            *("", '"', "\\", 'say "no"', "C:\\x", "\x00", "a\x00", "\x1f", "\n", "\x7f", "é", "e\u0301", "€", "😀"),
+            *("\ud800", "\udc00x", "Rome", "rome", "ROME", " Rome"),
+        ],
+        "ab450efc4b78014c",
+    ),
+    "plain": (
+        ["", "Rome", "rome", "ROME", " Rome", "Rome ", "~", "!", "/m/0a", "/m/0ab", "/m/0A"],
+        "413fade733db117a",
+    ),
+    "prefix": ([f"http://example.org/{i:x}" for i in range(70_000)], "cbb0f6fc3c3da58d"),
+    "long": ([letter * 7_000_000 for letter in "abc"] + ["d"], "56484a98ac191290"),
+}
+
+
+@pytest.mark.parametrize("name", FINGERPRINTED)
+def test_fingerprints_of_labels_stay(name):
+    """Quotes, controls, single surrogates; one prefix in two blocks; more JSON than is made at once: JSON of them."""
+    labels, start = FINGERPRINTED[name]
+    digest = fingerprint_triples("kgeval labels 1", Vocabulary(labels), Vocabulary(["likes"]), {}, with_labels=True)
+    wanted = hashlib.sha256(b"kgeval labels 1\n" + json.dumps(sorted(labels)).encode() + b'["likes"]').hexdigest()
+    assert digest == wanted
+    assert digest[:16] == start
+
+
+def test_a_shared_prefix_of_any_length():
+    """The bytes that all labels share are passed over; one label may be no longer than these."""
+    for length in range(20):
+        texts = [("x" * length) + rest for rest in ("b", "", "ab", "a" * 9, "a" * 8, "a" * 17 + "b", "a" * 17)]
+        labels = TextLabels.of(texts)
+        assert np.concatenate(list(labels.in_text_order())).tolist() == sorted(range(7), key=texts.__getitem__)
 
 
 def look_alikes(labels):

@@ -19,6 +19,7 @@ from grids import light, thinned
 from made_results import noted, replaced, saved_with
 
 import kgeval as kg
+from kgeval.data.dataset import Dataset
 from kgeval.metrics.base import TIE_POLICIES
 from kgeval.metrics.ranks import MRR, Hits
 from kgeval.metrics.wrappers import Adjusted
@@ -428,6 +429,20 @@ def test_failed_save_leaves_the_old_file(tmp_path, small, monkeypatch):
         small.save(path, overwrite=True)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["run.kgeval"]
+
+
+def test_saving_computes_no_second_fingerprint(tmp_path, monkeypatch):
+    """Labels are sorted and hashed once, by the evaluation; a loaded result still knows another dataset."""
+    asked = []
+    original = Dataset._fingerprint
+    monkeypatch.setattr(Dataset, "_fingerprint", lambda self, more: asked.append(self) or original(self, more))
+    dataset = Dataset.from_arrays(test=[[0, 0, 1]], entity_labels=["a", "b"], relation_labels=["r"])
+    result = kg.evaluate(lambda s, p, o: s + o, dataset, progress=False)
+    result.save(tmp_path / "run.kgeval")
+    assert asked == [dataset]
+    other = Dataset.from_arrays(test=[[0, 0, 1]], entity_labels=["a", "c"], relation_labels=["r"])
+    with pytest.raises(kg.DataError, match="the result was made from dataset"):
+        kg.load_result(tmp_path / "run.kgeval").with_features(other)
 
 
 def test_truncated_file_is_an_error(tmp_path, small):

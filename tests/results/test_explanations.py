@@ -6,6 +6,7 @@ import pytest
 from grids import light, thinned
 
 import kgeval as kg
+from kgeval.evaluation import rescoring
 from kgeval.results.evaluation_result import kept_rivals
 from kgeval.results.explanations import could_have_stood, extreme_rows
 from kgeval.results.rank_table import RankTable
@@ -202,6 +203,23 @@ def test_rivals_of_models_equal_those_of_whole_rows(name, pools):
     slow, reason = kept_rivals(result.__replace__(source=WholeRows()))
     assert reason == ""
     pd.testing.assert_frame_equal(found, slow)
+
+
+def test_a_table_is_read_once_for_both_sides(monkeypatch):
+    """All entities are the candidates of both sides, so the queries of both are searched together."""
+    rng, asked = np.random.default_rng(0), []
+    best_candidates = rescoring.best_candidates
+
+    def counted(geometry, queries, *others):
+        asked.append(len(queries))
+        return best_candidates(geometry, queries, *others)
+
+    monkeypatch.setattr(rescoring, "best_candidates", counted)
+    dataset = kg.Dataset.from_arrays(test=rng.integers(0, [N, 2, N], (30, 3)), n_entities=N, n_relations=2)
+    model = kg.models.DistMult(rng.normal(size=(N, 4)), rng.normal(size=(2, 4)))
+    result = kg.evaluate(model, dataset, progress=False)
+    assert kept_rivals(result)[0]["row"].nunique() == 20
+    assert asked == [20]
 
 
 def test_rivals_of_an_embedding_model_that_changed():
