@@ -73,6 +73,8 @@ class Screen:
         The text that replaces the part of a label that is left out.
     whole : str
         Advice how to see the whole table; printed below a table from which columns are left out.
+    prose_width : int, optional
+        Number of columns to which lines of prose are fitted where there is no `width`.
 
     Examples
     --------
@@ -86,6 +88,7 @@ class Screen:
     has_styles: bool = False
     ellipsis: str = "…"
     whole: str = "a wider terminal"
+    prose_width: int | None = None
 
     @classmethod
     def of(cls, stream: TextIO, whole: str = "a wider terminal") -> Screen:
@@ -143,12 +146,13 @@ class Screen:
         hang : int
             Number of spaces before further parts, added to the spaces at the start of the line.
         """
-        if self.width is None or width_of(line) <= self.width:
+        width = self.width or self.prose_width
+        if width is None or width_of(line) <= width:
             return line
         indent = " " * (len(line) - len(line.lstrip(" ")) + hang)
         parts, part = [], ""
         for word in re.findall(" *[^ ]+", line):  # with the spaces before it
-            if part.strip() and width_of(part) + width_of(word) > self.width:
+            if part.strip() and width_of(part) + width_of(word) > width:
                 parts.append(part)
                 part, word = indent, word.lstrip(" ")
             part += word
@@ -163,7 +167,7 @@ class Screen:
         """
         return "\n".join(self.wrapped(printable(text)) for text in texts)
 
-    def table(self, columns: Sequence[Column], faint: Collection[int] = ()) -> str:
+    def table(self, columns: Sequence[Column], faint: Collection[int] = (), starts: Collection[int] = ()) -> str:
         """Return aligned lines: the headings, then one line per row.
 
         If the table is wider than the screen, intervals and columns are left out by their `Column.place`, and labels
@@ -174,6 +178,8 @@ class Screen:
         columns : sequence of Column
         faint : collection of int
             The rows to show dim.
+        starts : collection of int
+            The rows with a blank line above them.
         """
         shown, omitted = (list(columns), "") if self.width is None else self._fitted(columns, self.width)
         widths = [column.width for column in shown]
@@ -183,6 +189,7 @@ class Screen:
             lines.append(GAP.join(cells).rstrip())
         head, *body = lines
         body = [self.dim(line) if i in faint else line for i, line in enumerate(body)]
+        body = [f"\n{line}" if i in starts else line for i, line in enumerate(body)]
         return "\n".join([self.bold(head), *body, *([self.dim(self.wrapped(omitted))] if omitted else [])])
 
     def _fitted(self, columns: Sequence[Column], width: int) -> tuple[list[Column], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
@@ -310,6 +311,21 @@ def shown_line(text: str) -> str:
     if len(text) <= MAX_LINE:
         return text
     return f"{text[:LINE_START]} … ({len(text):,} characters) … {text[-LINE_END:]}"
+
+
+def quoted(name: str) -> str:
+    """Return a name for a list of names: in quotation marks if it holds what separates names in a list.
+
+    Parameters
+    ----------
+    name : str
+
+    Examples
+    --------
+    >>> print(quoted("ComplEx"), quoted("ComplEx, noise 0.4"), quoted("A and B"))
+    ComplEx "ComplEx, noise 0.4" "A and B"
+    """
+    return f'"{name}"' if re.search(r",| and ", name) else name
 
 
 def with_capital(text: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.base.checks import GONE, check_one_of, counted, names_unknown_arguments, with_old_names
+from kgeval.base.checks import GONE, check_one_of, counted, listed, names_unknown_arguments, with_old_names
 from kgeval.base.files import replacing
 from kgeval.base.terminal import Screen
 from kgeval.benchmarks import benchmark_text, cells, tables
@@ -28,9 +27,8 @@ from kgeval.comparison.alignment import Alignment
 from kgeval.comparison.differences import read_keys
 from kgeval.comparison.margins import KINDS, check_margin, largest_difference, margin_rows, with_support
 from kgeval.comparison.rows import Compared, Pair, row_of
-from kgeval.comparison.texts import protocol_words, ties_line
 from kgeval.display.fields import csv_text, frame_fields
-from kgeval.display.media import latex_table, markdown_table
+from kgeval.display.media import latex_table, narrow_markdown
 from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import BRIEF_METRICS
@@ -198,18 +196,13 @@ class Benchmark(Compared):
             f"{counted(len(self.models), 'model')} ({', '.join(self.models)}), "
             f"{counted(len(self.datasets), 'dataset')}, {counted(len(self.results), 'run')}"
         ]
-        for dataset, alignment in self.alignments.items():
-            results = [result for run, result in self.results.items() if run.dataset == dataset]
-            described = Counter(map(protocol_words, results))
-            shown = [said if len(described) == 1 else f"{counted(n, 'run')}: {said}" for said, n in described.items()]
-            lines.append(
-                f"{dataset}: {counted(len(alignment.rows[0]), 'rank')} of {'+'.join(results[0].protocol.splits)}, "
-                f"paired by labels; {' | '.join(shown)}"
-            )
-            lines += [f"overridden in {dataset}: {mismatch}" for mismatch in alignment.overridden]
+        ranks = [f"{name}: {counted(len(one.rows[0]), 'rank')}" for name, one in self.alignments.items()]
+        lines += [f"{', '.join(ranks)}, paired by labels"]
+        lines += [line.removeprefix("% ") for line in tables.protocol_lines(self)]
+        lines += [f"overridden in {name}: {one}" for name, of in self.alignments.items() for one in of.overridden]
         needless = set.intersection(*(set(alignment.unneeded) for alignment in self.alignments.values()))
         lines += [f"not needed: override {name!r}, since the results agree in it" for name in sorted(needless)]
-        return [*lines, ties_line(self.keys)]
+        return lines
 
     def notes_on_method(self) -> list[str]:
         """Return the lines of `header` that say what the numbers mean, and how differences were tested."""
@@ -224,9 +217,9 @@ class Benchmark(Compared):
         differs significantly from the best one, no value is bold. If the models were compared with a baseline, no value
         is bold; a dagger marks the models that differ significantly from the baseline.
 
-        A table that would be wider than the text of an article (345 pt) has the primary metric alone, and a comment and
-        a note name the metrics that are left out. If there are still too many columns, rows are datasets, and columns
-        are models.
+        A table that would be wider than the text of an article (345 pt) has the primary metric alone, and a comment
+        names the metrics that are left out. If there are still too many columns, rows are datasets, and columns are
+        models.
 
         Parameters
         ----------
@@ -238,14 +231,15 @@ class Benchmark(Compared):
         str
             Lines of comment with the protocols, then an environment ``tabular``, then lines about the numbers.
         """
-        table = tables.fitting_table(self, siunitx=siunitx)
-        where = "; all of them: benchmark(metrics=...)"
-        left_out = [f"% {text}{where}" for _, text in table.notes if text.startswith(tables.LEFT_OUT)]
-        return latex_table(table, "\n".join([*tables.protocol_lines(self), *left_out]), siunitx=siunitx)
+        table, others = tables.fitting_table(self, siunitx=siunitx)
+        comments = tables.protocol_lines(self)
+        if others:
+            comments.append(f"% left out for their width: {listed(others)}; all of them: benchmark(metrics=...)")
+        return latex_table(table, "\n".join(comments), siunitx=siunitx)
 
     def to_markdown(self) -> str:
-        """Return the table in Markdown, with all datasets and metrics, then lines about numbers and protocols."""
-        return markdown_table(tables.paper_table(self), "\n".join(tables.protocol_lines(self)))
+        """Return the table in Markdown, one for each metric if it is too wide, then lines about numbers and protocols."""
+        return narrow_markdown(tables.paper_table(self), "\n".join(tables.protocol_lines(self)))
 
     @names_unknown_arguments(has_differences="differences=")
     def to_csv(

@@ -17,7 +17,7 @@ from kgeval.base.terminal import PIPE, Screen
 from kgeval.base.wording import decimals_for, printable, written
 from kgeval.benchmarks.cells import EQUAL_RANKS
 from kgeval.benchmarks.verdict import borrowed_spreads, why_none
-from kgeval.comparison.texts import protocol_comment
+from kgeval.comparison.texts import protocol_comment, ties_line
 from kgeval.display.differences import shown_differences
 from kgeval.display.media import TEXT_WIDTH, latex_width
 from kgeval.display.table import BOLD, Cell, Column, Note, Table, value_cell
@@ -27,7 +27,6 @@ if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark
 
 MAX_ROWS = 12  # differences in a terminal; if there are more, only those of the best models
-LEFT_OUT = "left out for their width:"
 MARK = "†"  # differs significantly from the baseline
 
 
@@ -132,7 +131,7 @@ def paper_table(benchmark: Benchmark, metrics: Sequence[str] = ()) -> Table:
     ----------
     benchmark : Benchmark
     metrics : sequence of str
-        Some of the metrics, by default all; a note says which ones are left out.
+        Some of the metrics, by default all.
     """
     cells, metrics = mean_cells(benchmark), metrics or list(benchmark.keys)
     columns = [Column.of_labels("model", benchmark.models)]
@@ -140,16 +139,14 @@ def paper_table(benchmark: Benchmark, metrics: Sequence[str] = ()) -> Table:
         for metric in metrics:
             of_models = [replace(cells[model, dataset, metric], interval="") for model in benchmark.models]
             columns.append(Column(display_of(metric).heading, of_models, group=dataset))
-    others = [metric for metric in benchmark.keys if metric not in metrics]
-    shown = listed([display_of(metric).heading for metric in others])
-    notes = [*table_notes(benchmark, metrics), *([("", f"{LEFT_OUT} {shown}")] if others else [])]
-    return Table(columns, notes)
+    return Table(columns, table_notes(benchmark, metrics))
 
 
-def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> Table:
-    """Return the table for LaTeX; if it is wider than the text of a page, with the primary metric alone.
+def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> tuple[Table, list[str]]:
+    """Return the table for LaTeX, and the headings of the metrics that it lacks.
 
-    If this is too wide too, the rows are datasets and the columns models, where that is less wide.
+    If it is wider than the text of a page, it has the primary metric alone. If this is too wide too, the rows are
+    datasets and the columns models, where that is less wide.
 
     Parameters
     ----------
@@ -157,16 +154,17 @@ def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> Table:
     siunitx : bool
     """
     width = partial(latex_width, siunitx=siunitx)
-    table = paper_table(benchmark)
+    table, others = paper_table(benchmark), list[str]()
     if width(table) > TEXT_WIDTH:
         table = paper_table(benchmark, [benchmark.metric])
+        others = [display_of(metric).heading for metric in benchmark.keys if metric != benchmark.metric]
     if width(table) > TEXT_WIDTH:
         models, *values = table.columns
         columns = [Column.of_labels("dataset", benchmark.datasets)]
         for model, row in zip(models.cells, zip(*(column.cells for column in values))):
             columns.append(Column(model.text, row, group=values[0].heading))
         table = min(table, replace(table, columns=columns), key=width)
-    return table
+    return table, others
 
 
 def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
@@ -276,6 +274,5 @@ def protocol_lines(benchmark: Benchmark) -> list[str]:
     ----------
     benchmark : Benchmark
     """
-    ties, runs = " and ".join(sorted({key.ties for key in benchmark.keys.values()})), benchmark.results.items()
-    of_datasets = grouped((run.dataset, (run.name, result)) for run, result in runs)
-    return [line for named in of_datasets.values() for line in protocol_comment(dict(named), ties).splitlines()]
+    named = ((run.name, result) for run, result in benchmark.results.items())
+    return protocol_comment(named, ties_line(benchmark.keys)).splitlines()

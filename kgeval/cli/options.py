@@ -17,6 +17,7 @@ from typing import Any
 import kgeval
 from kgeval.base.checks import check_one_of, check_positive_int, suggest
 from kgeval.base.files import check_source, check_target
+from kgeval.base.terminal import Screen
 from kgeval.base.wording import printable
 from kgeval.comparison.names import check_names
 from kgeval.data.candidates import EMPTY, OUTSIDE, ByRelation, Candidates
@@ -938,8 +939,9 @@ def say_aside(lines: Iterable[str]) -> None:
     ----------
     lines : iterable of str
     """
+    screen = Screen.of(sys.stderr)
     for line in lines:
-        print(f"kgeval: {printable(line)}", file=sys.stderr)
+        print(screen.wrapped(f"kgeval: {printable(line)}"), file=sys.stderr)
 
 
 def words(text: str) -> list[str]:

@@ -14,7 +14,7 @@ import pandas as pd
 import kgeval
 from kgeval.base.checks import check_one_of
 from kgeval.base.terminal import PIPE, Column, Screen
-from kgeval.base.wording import printable
+from kgeval.base.wording import between, printable, written
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.classification.example_clusters import ExampleClusters, interval_lines
 from kgeval.cli.interval_options import add_intervals, check_level
@@ -22,12 +22,13 @@ from kgeval.cli.options import add_format, add_quiet, json_text, say_aside, word
 from kgeval.comparison.texts import protocol_comment
 from kgeval.data.sides import RELATION
 from kgeval.display.media import format_frame, frame_records, numbers_first, rough_lines, undefined_lines
+from kgeval.display.table import MIN_EFFECTIVE
 from kgeval.errors import KgevalError, ProtocolError
 from kgeval.features import read_types
 from kgeval.features.columns import FEATURES, NEED_TYPES, OVER_SPLITS
-from kgeval.metrics.base import TIE_POLICIES, Metric, split_list
+from kgeval.metrics.base import TIE_POLICIES, Metric, split_list, tie_words
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
-from kgeval.metrics.grammar import parse_all
+from kgeval.metrics.grammar import display_of, parse_all
 from kgeval.metrics.metric_frames import Cell, metric_frame
 from kgeval.results.clustering import CLUSTERS
 from kgeval.results.columns import says_splits
@@ -42,8 +43,10 @@ from kgeval.results.evaluation_result import (
 )
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE
+from kgeval.results.run_names import MODEL, SEED, run_name
 from kgeval.results.times import split_period
 
+HEADLINE = ("mrr", "hits@10")  # the metrics of the first line
 MAX_LISTED_RANKS = 40
 ASIDE = ("dropped: ", "unknown: ", "dataset: ", "note: ")  # how the lines of a header begin that are cautions
 
@@ -274,8 +277,31 @@ def result_text(
     split_columns = [name for name in words(options.by or "") if name in OVER_SPLITS]
     if split_columns and not says_splits(result.notes):
         cautions.append(f"{', '.join(split_columns)}: computed from all splits; to use train only: --means-from train")
-    comment = protocol_comment({"": result}, ties) if options.to == "latex" else ""
+    comment = protocol_comment([("", result)], f"ties: {tie_words(ties)}")
+    if any(str(name).endswith(" low") for name in frames.get("by", frames["metrics"])):
+        comment += f"\n% in brackets: {100 * level:g}% interval"
+    further = [*_headline(result, options, confidence, cluster), *further]
     return _printed(frames, header_lines(result, ties), cautions, options, further=further, comment=comment, last=last)
+
+
+def _headline(
+    result: EvaluationResult, options: argparse.Namespace, confidence: float | None, cluster: str
+) -> list[str]:
+    """Return a line with model, dataset, and those of MRR and hits@10 that are shown, with intervals; empty if none."""
+    texts, end = [], ""
+    for metric in [metric for metric in HEADLINE if metric in split_list(options.metrics)]:
+        key = Key.parse(metric) if options.ties is None else replace(Key.parse(metric), ties=options.ties)
+        value, limits = result.value(str(key)).value, ""
+        if confidence is not None:
+            found = result.interval(str(key), confidence=confidence, cluster=cluster)
+            limits = between(found.low, found.high) if found.n_effective >= MIN_EFFECTIVE else ""
+        if np.isfinite(value):
+            texts.append(f"{display_of(metric).heading} {written(value)} {limits}".rstrip())
+            end = f" ({100 * confidence:g}% intervals)" if confidence is not None and limits else end
+    facts = result.facts
+    name = run_name(facts[MODEL], facts.get(SEED)) if MODEL in facts else facts["scorer"]
+    line = printable(f"{name} on {facts['dataset']}: {', '.join(texts)}{end}")
+    return [options.screen.bold(options.screen.wrapped(line))] if texts else []
 
 
 def _printed(

@@ -40,6 +40,7 @@ MOVED = {  # commands of version 0.1, and what took their place
     "verify": "kgeval card --check CARD.json RUN.kgeval",
 }
 ERROR_WIDTH: int | None = 80  # columns of an error message that goes to a pipe or a file; None: as wide as it is
+PROSE_WIDTH: int | None = 100  # columns of prose that goes to a pipe or a file; tables there are as wide as they are
 MIN_SIMILARITY = 0.7  # for an unknown option, an error message suggests only options that are at least this similar
 
 
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # an unprintable label must not end the program
     options = _options(sys.argv[1:] if arguments is None else arguments)
     # Now, since `_stdout_to_stderr` replaces standard output while a command runs.
-    options.screen = Screen.of(sys.stdout, whole="--to csv or a wider terminal")
+    options.screen = replace(Screen.of(sys.stdout, whole="--to csv or a wider terminal"), prose_width=PROSE_WIDTH)
     with signals_stop(is_program=arguments is None) as stop:
         try:
             output = _run(options)

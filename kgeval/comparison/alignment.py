@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.base.checks import Ids, check_one_of, grouped, listed
-from kgeval.base.wording import percent
+from kgeval.base.wording import percent, quoted
 from kgeval.data.candidates import NOT_KNOWN, OF_TOOL, All, Candidates, Recorded
 from kgeval.data.known import SETTINGS
 from kgeval.data.protocol import Protocol, RandomSample
@@ -510,7 +510,7 @@ def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> Itera
     by_scorer = grouped((str(result.facts["scorer"]), name) for name, result in zip(names, results))
     for scorer, same in by_scorer.items():
         if len(same) > 1:
-            yield f"the scorer has the same name in {listed(same, MAX_NAMED)}: {scorer}"
+            yield f"the scorer has the same name in {listed(list(map(quoted, same)), MAX_NAMED)}: {scorer}"
     yield from (f"{name}: {note}" for name, result in zip(names, results) for note in result.notes)
 
 
@@ -565,7 +565,7 @@ def values_by_name(values: Sequence[str], names: Sequence[str], limit: int | Non
     >>> values_by_name(["drop", "rank", "drop"], ["A", "B", "C"])
     'drop in A and C, rank in B'
     """
-    by_value = grouped(zip(values, names))
+    by_value = grouped(zip(values, map(quoted, names)))
     return (
         ", ".join(f"{value} in {listed(group, limit)}" for value, group in by_value.items())
         if len(by_value) > 1

@@ -10,7 +10,7 @@ from kgeval.base.checks import counted, listed
 from kgeval.base.terminal import PIPE, Screen
 from kgeval.base.wording import written
 from kgeval.comparison.rows import model_order
-from kgeval.comparison.texts import protocol_comment
+from kgeval.comparison.texts import protocol_comment, ties_line
 from kgeval.comparison.verdict import leaders_of
 from kgeval.display.media import drawn
 from kgeval.display.table import BOLD, Note, Table, frame_table
@@ -63,9 +63,9 @@ def _widths(comparison: Comparison) -> str:
         ends = comparison.values[[f"{metric} low", f"{metric} high"]]
         widest = float(ends.sub(comparison.values[metric], axis=0).abs().max().max())
         if math.isfinite(widest):
-            texts.append(f"{written(widest, display_of(metric).decimals)} ({display_of(metric).heading})")
+            texts.append(f"±{written(widest, display_of(metric).decimals)} ({display_of(metric).heading})")
     level = f"{100 * comparison.terms.confidence:g}% intervals"
-    return f"{level} reach at most this far from the values: {listed(texts)}" if texts else f"no {level}"
+    return f"{level}: at most {listed(texts)}" if texts else f"no {level}"
 
 
 def values_text(comparison: Comparison, style: str, screen: Screen = PIPE, intervals: bool | None = None) -> str:
@@ -81,12 +81,13 @@ def values_text(comparison: Comparison, style: str, screen: Screen = PIPE, inter
     intervals : bool, optional
         As in `shown_values`; by default LaTeX has none, so that five models and four metrics fit a column of text.
     """
-    named = dict(zip(comparison.names, comparison.results))
-    ties = " and ".join(sorted({key.ties for key in comparison.keys.values()}))
     table = shown_values(comparison, style != "latex" if intervals is None else intervals)
-    comment = protocol_comment(named, ties)
+    comment = protocol_comment(zip(comparison.names, comparison.results), ties_line(comparison.keys))
     if style == "latex":
         result, n = comparison.results[0], len(comparison.alignment.rows[0])
         said = f"{result.facts['dataset']}, {'+'.join(result.protocol.splits)}: {counted(n, 'rank')}"
         table = replace(table, notes=[*table.notes, ("", said)])
+    elif style == "markdown":
+        level = f"{100 * comparison.terms.confidence:g}%"
+        table = replace(table, notes=[("", f"in brackets: {level} interval"), *table.notes])
     return drawn(table, style, screen, comment)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted, grouped, listed
-from kgeval.base.wording import printable
+from kgeval.base.wording import printable, quoted
 from kgeval.comparison.rows import interval_words, model_order
+from kgeval.metrics.base import tie_words
 from kgeval.metrics.grammar import display_of
 from kgeval.results.clustering import PURPOSES
 from kgeval.results.evaluation_result import EvaluationResult
@@ -38,15 +40,16 @@ def protocol_words(result: EvaluationResult) -> str:
     )
 
 
-def protocol_comment(results: Mapping[str, EvaluationResult], ties: str) -> str:
+def protocol_comment(results: Iterable[tuple[str, EvaluationResult]], ties: str) -> str:
     """Return lines of comment for a LaTeX file that say how the numbers of a table were made.
 
     Parameters
     ----------
-    results : mapping of name to EvaluationResult
-        The results of the table. Results with the same protocol, dataset and version share a line.
+    results : iterable of (str, EvaluationResult)
+        The results of the table with their names. Results with the same protocol and version share a line; where those
+        of a dataset differ, the line has their names.
     ties : str
-        The tie policy of the table.
+        The tie policy of the table, such as `ties_line` returns.
 
     Returns
     -------
@@ -54,15 +57,18 @@ def protocol_comment(results: Mapping[str, EvaluationResult], ties: str) -> str:
         Each line starts with ``% protocol: ``.
     """
 
-    def words(result: EvaluationResult) -> str:
-        described = protocol_words(result).replace("; protocol", f", {ties} ties; protocol", 1)
-        return f"{result.facts['dataset']}, {'+'.join(result.protocol.splits)}; {described}"
+    def words(result: EvaluationResult) -> tuple[str, str, str]:
+        facts, protocol = result.facts, result.protocol
+        said = f"{protocol.describe()}; {ties}; protocol {protocol.fingerprint}, kgeval {facts['version']}"
+        return facts["dataset"], facts["dataset_fingerprint"][:8], f"{'+'.join(protocol.splits)}; {said}"
 
-    lines = grouped((words(result), name) for name, result in results.items())
-    return "\n".join(
-        printable(f"% protocol: {said}" if len(lines) == 1 else f"% protocol: {', '.join(names)}: {said}")
-        for said, names in lines.items()
+    alike = grouped((words(result), name) for name, result in results)
+    n_alike = Counter(dataset for dataset, *_ in alike)
+    lines = grouped(
+        (said, (f"{', '.join(names)}: " if n_alike[dataset] > 1 else "") + f"{dataset} (dataset {digest})")
+        for (dataset, digest, said), names in alike.items()
     )
+    return "\n".join(printable(f"% protocol: {listed(where)}, {said}") for said, where in lines.items())
 
 
 def ties_line(keys: Mapping[str, Key]) -> str:
@@ -73,7 +79,9 @@ def ties_line(keys: Mapping[str, Key]) -> str:
     keys : mapping of str to Key
     """
     by_ties = grouped((key.ties, display_of(label).heading) for label, key in keys.items())
-    texts = [ties if len(by_ties) == 1 else f"{ties} in {listed(labels)}" for ties, labels in by_ties.items()]
+    texts = [
+        f"{tie_words(ties)}{f' in {listed(labels)}' if len(by_ties) > 1 else ''}" for ties, labels in by_ties.items()
+    ]
     return f"ties: {'; '.join(texts)}"
 
 
@@ -110,7 +118,7 @@ def _origin_lines(comparison: Comparison) -> list[str]:
     names_by_protocol = grouped(zip(map(protocol_words, comparison.results), comparison.names))
     has_same_protocol = len(names_by_protocol) == 1
     first, names = comparison.results[0], comparison.names
-    said = listed(names) if len(names) <= MAX_FULL else counted(len(names), "model")
+    said = listed(list(map(quoted, names))) if len(names) <= MAX_FULL else counted(len(names), "model")
     return [
         f"{said} on {first.facts['dataset']}: {len(comparison.alignment.rows[0]):,} ranks of "
         f"{'+'.join(first.protocol.splits)}, paired by labels",
@@ -199,9 +207,10 @@ def is_description(note: str) -> bool:
 
 def _models(names: Sequence[str], n_models: int) -> str:
     """Return names of models as a list; of many of them, their number."""
-    if len(names) <= MAX_FULL:
-        return listed(names)
-    return f"all {n_models:,} models" if len(names) == n_models else listed(names, MAX_NAMED)
+    if len(names) == n_models > MAX_FULL:
+        return f"all {n_models:,} models"
+    shown = names if len(names) == 1 else list(map(quoted, names))
+    return listed(shown, MAX_NAMED if len(names) > MAX_FULL else None)
 
 
 def _test_lines(comparison: Comparison) -> Iterator[str]:

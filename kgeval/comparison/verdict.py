@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from kgeval.base.checks import listed
-from kgeval.base.wording import between, decimals_for, enough_decimals, percent, printable, written
+from kgeval.base.wording import between, decimals_for, enough_decimals, percent, printable, quoted, written
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.rows import best_first, difference_words, leaders_among, row_decimals, row_of, trained_words
 from kgeval.display.table import heading_of
@@ -90,8 +90,8 @@ def verdict_of(
 
     Further parts of the sentence:
 
-    - "leads on 3 of 5 relations": the number of relations in which the value of the better model is better,
-      significant or not. "loses on": the groups whose column ``reversed`` in `Comparison.by` is True, by pattern,
+    - "leads on 3 and trails on 2 of 5 relations": how often the value of the better model is better, and worse,
+      significant or not. "trails significantly on": the groups whose column ``reversed`` in `Comparison.by` is True, by pattern,
       else by cardinality, else by relation. Pattern and cardinality are used if a result has these columns, as saved
       results do.
     - "with optimistic ties B leads": another tie policy gives the best value to another model.
@@ -216,7 +216,7 @@ class Sentence:
 
     def named(self, name: str) -> str:
         """Return the value and the name of a model."""
-        return f"{self.value(name)} ({shown_name(name)})"
+        return f"{self.value(name)} ({model_name(name)})"
 
     def difference(self, second: str) -> str:
         """Return the difference to a model with its interval and its corrected p-value."""
@@ -226,7 +226,7 @@ class Sentence:
         """Return the numbers of the only leader and of the best of the others."""
         best, second = self.ranked[0], self.beaten[0]
         others = ", the best of the others" if len(self.beaten) > 1 else ""
-        whose = f" of {shown_name(second)}{others}" if is_named else ""
+        whose = f" of {model_name(second)}{others}" if is_named else ""
         values = f"{self.value(best)} against {self.value(second)}{whose}"
         return f"{self.title} {values}, {self.difference(second)}"
 
@@ -238,17 +238,17 @@ class Sentence:
 
     def clauses(self) -> list[str]:
         """Return who beats whom, or that nothing is decided, and whom the leaders beat nevertheless."""
-        best, second, beaten = shown_name(self.ranked[0]), self.ranked[1], self.beaten
+        best, second, beaten = model_name(self.ranked[0]), self.ranked[1], self.beaten
         if len(self.leaders) == 1:
-            whom = f"the other {len(beaten)} models" if len(beaten) > 1 else shown_name(second)
+            whom = f"the other {len(beaten)} models" if len(beaten) > 1 else model_name(second)
             return [f"{best} beats {whom}: {self.against(len(beaten) > 1)}"]
         if len(self.ranked) == 2:
             values = f"{self.named(self.ranked[0])} against {self.named(second)}"
             return [f"Undecided: {self.title} {values}, difference {self.difference(second)}{self.detectable(second)}"]
         if not beaten:
             return [f"Undecided: {self.tied()}"]
-        which = f"the other {len(beaten)} models, the best of them {shown_name(beaten[0])}"
-        which = which if len(beaten) > 1 else shown_name(beaten[0])
+        which = f"the other {len(beaten)} models, the best of them {model_name(beaten[0])}"
+        which = which if len(beaten) > 1 else model_name(beaten[0])
         values = f"{self.value(self.ranked[0])} against {self.value(beaten[0])}, {self.difference(beaten[0])}"
         return [f"Undecided: {self.tied()}", f"{best} beats {which}: {values}"]
 
@@ -377,7 +377,7 @@ def _of_several(comparison: Comparison, label: str) -> Verdict:
 
 
 def _relations(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
-    """Yield the part that says on how many relations the better model leads, and where it loses."""
+    """Yield the part that says on how many relations the better model leads, and where it surely trails."""
     best, other = sentence.ranked[:2]
     groups = {}
     for column in REVERSALS:
@@ -392,12 +392,13 @@ def _relations(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
     gaps = frame["difference"] * (1.0 if sentence.higher_is_better else -1.0)
     sizes = frame[["value_first", "value_second"]].abs().max(axis=1)
     n_led, n_trailed = int((gaps > STATISTIC_ROUNDING * sizes).sum()), int((gaps < -STATISTIC_ROUNDING * sizes).sum())
-    against = "" if len(sentence.values) == 2 else f" against {shown_name(other)}"
-    trailed = f" and trails on {n_trailed:,}" if n_led + n_trailed < len(frame) and n_trailed else ""
-    text = f"it leads on {n_led:,}{trailed} of {len(frame):,} relations{against}"
+    against = "" if len(sentence.values) == 2 else f" against {model_name(other)}"
+    counts = {"leads on": n_led, "trails on": n_trailed, "is equal on": len(frame) - n_led - n_trailed}
+    shown = listed([f"{verb} {n:,}" for verb, n in counts.items() if n])
+    text = f"it {shown} of {len(frame):,} relations{against}"
     lost = {column: frame.index[frame["reversed"]].tolist() for column, frame in groups.items()}
-    loses = [f" and loses on {_lost(column, labels)}" for column, labels in lost.items() if labels]
-    yield text + "".join(loses[:1])
+    trails = [f"; it trails significantly on {_lost(column, labels)}" for column, labels in lost.items() if labels]
+    yield text + "".join(trails[:1])
 
 
 def _ties(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
@@ -479,7 +480,7 @@ def _first_of(texts: Sequence[str]) -> str:
 
 
 def _lost(column: str, labels: Sequence[str]) -> str:
-    """Return the names of the groups on which the better model loses, for the sentence.
+    """Return the names of the groups on which the better model surely trails, for the sentence.
 
     Of more than three relations, the first three are named, and the others are counted.
     """
@@ -489,6 +490,11 @@ def _lost(column: str, labels: Sequence[str]) -> str:
             " relations" if places[-1].endswith(" relations") else ""
         )
     return f"relation{'s' if len(labels) > 1 else ''} {listed([shown_name(label) for label in labels], MAX_NAMED)}"
+
+
+def model_name(name: str) -> str:
+    """Return the name of a model for a sentence, with quotation marks where commas would run into those around it."""
+    return quoted(shown_name(name))
 
 
 def shown_name(text: str, limit: int = MAX_LABEL) -> str:

@@ -182,6 +182,8 @@ def screen_differences(differences: pd.DataFrame, alpha: float, screen: Screen =
     if is_long:
         shown = [row for row in of_first if row["first"] == of_first[0]["first"]][:MAX_RIVALS]
     table = shown_differences(shown, alpha, is_brief=is_long, screen=screen)
+    if screen.width is not None and width_of(text_table(replace(table, notes=())).split("\n")[0]) > screen.width:
+        table = shown_differences(shown, alpha, is_brief=True, screen=screen)
     if len(shown) < len(rows):
         others = listed([heading_of(metric) for metric in (metrics if is_long else metrics[1:])])
         left_out = f"{counted(len(rows) - len(shown), 'other difference' if is_long else 'difference')} in {others}"

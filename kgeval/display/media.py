@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby, repeat
 from typing import Any
 
 import pandas as pd
@@ -40,6 +40,7 @@ S_OPTIONS = "separate-uncertainty, retain-zero-uncertainty, table-align-uncertai
 _LATEX_MARKS = {"†": r"\dag", "‡": r"\ddag", "§": r"\S", "¶": r"\P"}
 FORMATS = ("table", "json", "csv", "markdown", "latex")
 PROGRAMS = ("json", "csv")  # the formats with all digits
+MARKDOWN_WIDTH = 120  # characters of a line of Markdown, beyond which a table of several groups is split
 MAX_NAMED = 3
 CHANGING = ("dropped: ", "unknown: ")  # how lines begin that change a number
 ROUGH = 10  # intervals with fewer effective clusters than this get a note
@@ -137,6 +138,8 @@ def drawn(table: Table, medium: str, screen: Screen = PIPE, comment: str = "") -
 def text_table(table: Table, screen: Screen = PIPE) -> str:
     """Return a table and its notes as aligned lines; a star stands for bold, so that it can be seen without styles.
 
+    Of rows with the same first label, one has it, and a blank line stands above it.
+
     Parameters
     ----------
     table : Table
@@ -152,9 +155,25 @@ def text_table(table: Table, screen: Screen = PIPE) -> str:
     B  0.50*
     * best value
     """
-    columns = [_screen_column(column, screen) for column in table.texts]
+    texts, starts = _blocks(table.texts)
+    columns = [_screen_column(column, screen) for column in texts]
     notes = screen.lines(f"{'*' if sign == BOLD else sign} {text}".lstrip() for sign, text in table.notes)
-    return "\n".join([screen.table(columns, table.faint), *([notes] if table.notes else [])])
+    return "\n".join([screen.table(columns, table.faint, starts), *([notes] if table.notes else [])])
+
+
+def _blocks(columns: Sequence[Column]) -> tuple[Sequence[Column], list[int]]:
+    """Return columns of which the first has each of its labels once, and the rows where a further block of them begins.
+
+    Columns stay as they are, and are one block, unless the first two hold labels, and one of the first repeats.
+    """
+    if len(columns) < 2 or not (columns[0].is_label and columns[1].is_label):
+        return columns, []
+    labels = [cell.text for cell in columns[0].cells]
+    starts = [i for i, label in enumerate(labels) if not i or label != labels[i - 1]]
+    if len(starts) == len(labels):
+        return columns, []
+    cells = [cell if i in starts else replace(cell, text="") for i, cell in enumerate(columns[0].cells)]
+    return [replace(columns[0], cells=cells), *columns[1:]], starts[1:]
 
 
 def markdown_table(table: Table, comment: str = "") -> str:
@@ -193,6 +212,30 @@ def markdown_table(table: Table, comment: str = "") -> str:
     lines = ["| " + " | ".join(row) + " |" for row in (heads, rules, *rows)]
     notes = [*table.notes, *(("", line.removeprefix("% ")) for line in comment.splitlines())]
     return "\n".join([*lines, *(f"\n{note}" for note in _notes(notes, escaped_markdown, raised))])
+
+
+def narrow_markdown(table: Table, comment: str = "") -> str:
+    """Return a table with groups of columns as `markdown_table` does; if it is too wide, as one table for each heading.
+
+    Parameters
+    ----------
+    table : Table
+        If it has several groups, and would have lines of more than `MARKDOWN_WIDTH` characters, each of the tables has
+        one column of each group, such as the columns of one metric on all datasets. The notes stand below the last.
+    comment : str
+        As in `markdown_table`.
+    """
+    groups = {column.group for column in table.texts if column.group}
+    headings = list(dict.fromkeys(column.heading for column in table.texts if column.group))
+    is_wide = max(map(len, markdown_table(replace(table, notes=())).split("\n"))) > MARKDOWN_WIDTH
+    if len(groups) < 2 or not is_wide:
+        return markdown_table(table, comment)
+    parts = [
+        replace(table, columns=[one for one in table.texts if not one.group or one.heading == heading], notes=())
+        for heading in headings
+    ]
+    last = markdown_table(replace(parts[-1], notes=table.notes), comment)
+    return "\n\n".join([*map(markdown_table, parts[:-1]), last])
 
 
 def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> str:
@@ -244,7 +287,8 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
         r"\end{tabular}" + end,
     ]
     notes = _notes(table.notes, latex_note, _raised_latex)
-    return "\n".join([*lines, *(rf"\par{{\raggedright\footnotesize {note}\par}}" for note in notes)])
+    space = chain([r"\par\smallskip"], repeat(r"\par"))  # from the rule to the first note
+    return "\n".join([*lines, *(rf"{gap}{{\raggedright\footnotesize {note}\par}}" for gap, note in zip(space, notes))])
 
 
 def latex_width(table: Table, *, siunitx: bool = False) -> float:

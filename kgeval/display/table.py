@@ -34,7 +34,9 @@ from kgeval.stats.moments import FEW_CLUSTERS
 OPTIONAL_COLUMNS = ("share", N_EFFECTIVE)  # a table that is wider than the terminal leaves out these first
 DIFFERENCES = ("difference", "contribution")  # columns of numbers with a sign
 INTERVAL_ENDS = ("low", "high")
-KEPT_METRIC = "mrr"  # the column that a table leaves out last
+KEPT = ("difference", "mrr")  # the first of these that a table has is the column that it leaves out last
+MIN_EFFECTIVE = 3  # clusters; an interval from fewer says nothing
+TOO_FEW = "[too few]"  # in place of such an interval
 TONES = ("faint", "gain", "loss", "warn")  # no better than chance or undecided; better; worse; doubtful
 BOLD = "bold"  # the sign of a note about bold values
 Note = tuple[str, str]  # a sign (`BOLD`, a mark such as "†", or empty) and a sentence
@@ -375,7 +377,7 @@ def frame_table(
     """Return a data frame of metrics as a `Table`.
 
     Columns have headings, and numbers have few decimals. The columns ``"<metric> low"`` and ``"<metric> high"`` become
-    the interval of the metric; ``"reason"`` is left out (see `kgeval.display.frames.undefined_lines`); the effective
+    the interval of the metric, unless it rests on fewer than `MIN_EFFECTIVE` effective clusters; ``"reason"`` is left out (see `kgeval.display.frames.undefined_lines`); the effective
     number of clusters is shown where it is below 100.
 
     Parameters
@@ -384,7 +386,7 @@ def frame_table(
         One row per group, one column per metric.
     optional : sequence of str
         Columns that a narrow terminal leaves out first, in this order. Then intervals are left out, then columns from
-        right to left; the MRR (without an MRR: the first metric) is left out last.
+        right to left; a difference, else the MRR, else the first metric is left out last.
     best : collection of (label of a row, column)
         The cells that are bold.
     marks : mapping of (label of a row, column) to str, optional
@@ -407,6 +409,9 @@ def frame_table(
         ]
         is_label = len(frame) > 0 and isinstance(frame[name].iloc[0], str)
         columns.append(Column(printable(heading_of(str(name))), cells, is_label, place))
+    if any(cell.interval == TOO_FEW for column in columns for cell in column.cells):
+        why = f"no interval, since fewer than {MIN_EFFECTIVE} effective clusters (independent groups of ranks) say nothing"
+        notes = [*notes, ("", f"{TOO_FEW}: {why}")]
     return Table(columns, notes, faint)
 
 
@@ -428,7 +433,7 @@ def _places(columns: Sequence[Any], optional: Sequence[str]) -> list[int | None]
     """Return the `Column.place` of each column of a table of metrics; the number of rows, ``n``, is always kept."""
     names = [str(name) for name in columns]
     metrics = [name for name in names if name != "n" and name not in optional]
-    last = KEPT_METRIC if KEPT_METRIC in metrics else metrics[0] if metrics else ""
+    last = next((name for name in (*KEPT, *metrics) if name in metrics), "")
     places: list[int | None] = []
     for i, name in enumerate(names):
         if name in optional:
@@ -447,7 +452,11 @@ def _cells_of(frame: pd.DataFrame, column: Any, chance: Collection[int]) -> list
     rows = list(zip(values, *ends)) if len(ends) == len(INTERVAL_ENDS) else [(value,) for value in values]
     numbers = [value for i, value in enumerate(values) if i not in chance and type(value) is float]
     digits = decimals_for(numbers, display_of(column).decimals)
-    return [_cell_of(str(column), row, digits) for row in rows]
+    cells = [_cell_of(str(column), row, digits) for row in rows]
+    if len(ends) != len(INTERVAL_ENDS) or N_EFFECTIVE not in frame.columns:
+        return cells
+    few = [n < MIN_EFFECTIVE and math.isfinite(row[0]) for n, row in zip(frame[N_EFFECTIVE], rows)]
+    return [replace(cell, interval=TOO_FEW) if is_few else cell for cell, is_few in zip(cells, few)]
 
 
 def _cell_of(column: str, row: Sequence[Any], digits: int) -> Cell:

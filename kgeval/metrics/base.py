@@ -19,7 +19,23 @@ from kgeval.base.checks import Reals, suggest
 from kgeval.errors import MetricError
 
 TIE_POLICIES = ("optimistic", "pessimistic", "realistic", "expected")
+TIE_WORDS = dict(zip(TIE_POLICIES, ("best rank", "worst rank", "mean rank", "mean over all orders")))
 UNBOUNDED = float("inf")
+
+
+def tie_words(ties: str) -> str:
+    """Return which rank tied candidates get under a tie policy, and its name.
+
+    Parameters
+    ----------
+    ties : str
+
+    Examples
+    --------
+    >>> tie_words("realistic")
+    'mean rank (realistic)'
+    """
+    return f"{TIE_WORDS[ties]} ({ties})"
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from kgeval.data.vocabulary import Vocabulary, triple_ids
 from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.features.columns import FEATURES, OVER_SPLITS, features_at_hand, features_of
 from kgeval.metrics import MetricValue, RankMetric
-from kgeval.metrics.base import TIE_POLICIES, Metric, split_list
+from kgeval.metrics.base import TIE_POLICIES, TIE_WORDS, Metric, split_list
 from kgeval.metrics.default_metrics import BRIEF_METRICS, DEFAULT_METRICS
 from kgeval.metrics.grammar import parse_all
 from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON, Cell, Group, metric_frame
@@ -995,7 +995,7 @@ def header_lines(result: EvaluationResult, ties: str = "realistic") -> list[str]
         f"{counted(len(result.relations), 'relation')}; {'+'.join(protocol.splits)} "
         f"{part}{counted(n_triples, 'triple')}, {counted(facts['n_queries'], 'query')}; "
         f"{unseen}, {dropped:,} dropped",
-        f"{protocol.describe()}, {ties} ties (tie rate {tie_rate}); "
+        f"{protocol.describe()}, {ties} ties, the {TIE_WORDS[ties]} (tie rate {tie_rate}); "
         f"protocol {protocol.fingerprint}, dataset {facts['dataset_fingerprint'][:8]}, "
         f"kgeval {facts['version']}",
         *([f"run: {run_name(facts[MODEL], facts.get(SEED))}"] if MODEL in facts else []),
@@ -1113,7 +1113,7 @@ def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, clu
             lines.append(
                 f"for other entities, intervals are much wider: the interval of MRR is {ratio:.1f} times as wide, "
                 f"{between(wide.low, wide.high)} instead of {between(narrow.low, narrow.high)} "
-                "(clusters by entity)"
+                "(clusters by entity: ranks with the same entity are taken as dependent)"
             )
     return lines
 

@@ -18,7 +18,7 @@ from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.margins import equivalence_lines
 from kgeval.comparison.names import check_rivals
 from kgeval.comparison.tables import values_text
-from kgeval.comparison.texts import brief_header, protocol_comment
+from kgeval.comparison.texts import brief_header, protocol_comment, ties_line
 from kgeval.display.differences import screen_differences
 from kgeval.display.media import format_frame, frame_records, undefined_lines
 from kgeval.errors import ProtocolError
@@ -131,8 +131,8 @@ def _compare(options: argparse.Namespace) -> str:
         return format_frame(frame, "csv", spreadsheet=options.spreadsheet)
     screen = replace(options.screen, whole="--to json or a wider terminal")  # csv has no intervals of the values
     if options.to != "table" and relations is not None:
-        ties = Key.parse(options.by_relation).ties
-        comment = protocol_comment(dict(zip(names, results)), ties) if options.to == "latex" else ""
+        ties = ties_line({options.by_relation: Key.parse(options.by_relation)})
+        comment = protocol_comment(zip(names, results), ties)
         return format_frame(_with_interval(relations), options.to, comment=comment)
     values = values_text(comparison, options.to, screen)
     if options.to != "table":
@@ -181,8 +181,10 @@ def _relation_table(relations: pd.DataFrame, comparison: Comparison, screen: Scr
     frame = _with_interval(relations)
     if len(comparison.names) == 2:
         frame = frame.droplevel("difference of")
-        names = comparison.differences.loc[0, ["first", "second"]]
-        frame = frame.rename(columns=dict(zip(("value_first", "value_second"), names)))
+        first, second = comparison.differences.loc[0, ["first", "second"]]
+    else:
+        first, second = "first", "second"
+    frame = frame.rename(columns={"value_first": first, "value_second": second})
     if not frame["reversed"].any():
         frame = frame.drop(columns="reversed")
     return format_frame(frame, "table", screen)
