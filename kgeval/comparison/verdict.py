@@ -397,7 +397,7 @@ def _relations(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
     shown = listed([f"{verb} {n:,}" for verb, n in counts.items() if n])
     text = f"it {shown} of {len(frame):,} relations{against}"
     lost = {column: frame.index[frame["reversed"]].tolist() for column, frame in groups.items()}
-    trails = [f"; it trails significantly on {_lost(column, labels)}" for column, labels in lost.items() if labels]
+    trails = [f" and trails significantly on {_lost(column, labels)}" for column, labels in lost.items() if labels]
     yield text + "".join(trails[:1])
 
 

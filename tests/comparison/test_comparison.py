@@ -1038,7 +1038,7 @@ def test_head_says_what_was_tested():
         "one and two on towns: 6 ranks of test, paired by labels",
         f"filtered by train+valid+test, all entities, both sides; protocol {protocol.fingerprint}, "
         f"dataset {fingerprint}, kgeval {version}",
-        "ties: realistic in MRR; expected in query.map",
+        "ties: mean rank (realistic) in MRR; mean over all orders (expected) in query.map",
         "tested: p is how often random swaps of ranks between the two models give a difference at least as large, in "
         "either direction (an equally large one counts half if 20 or more clusters differ); all ranks of a query are "
         "swapped together (1,234 random swaps, seed 5; all possible swaps if 13 or fewer clusters differ)",

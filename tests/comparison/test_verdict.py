@@ -42,7 +42,8 @@ ONE = re.compile(
 )
 DETECTABLE = re.compile(rf"a difference of (?P<detectable>{NUMBER}) would be found about four times in five")
 LEADS = re.compile(
-    r"it leads on (?P<led>\d+) of (?P<all>\d+) relations(?: against (?P<other>\w+))?(?: and loses on (?P<lost>.*))?"
+    r"it (?P<counts>\D+ on \d+.*) of (?P<all>\d+) relations(?: against (?P<other>\w+))?"
+    r"(?: and trails significantly on (?P<lost>.*))?"
 )
 TIES = re.compile(rf"with (?P<ties>\w+) ties (?P<leader>\w+) leads: (?P<its>{NUMBER}) against (?P<best>{NUMBER})")
 CHANCE = re.compile(rf"(?P<first>\w+) is not clearly better than chance \((?P<chance>{NUMBER})\)")
@@ -191,19 +192,21 @@ def check_relations(parts, results, comparison, metric, first, second):
     assert len(read) == (len(relations) > 1)
     if not read:
         return 0
-    n_led = 0
+    counts = dict.fromkeys(("leads", "trails", "is equal"), 0)
     for p in relations:
         one, other = (
             of_ranks(metric, ranks_of(results[name], where=lambda r, p=p: r["p"] == p)) for name in (first, second)
         )
         is_better = one > other if is_higher(metric) else one < other
-        n_led += is_better and abs(one - other) > 1e-12 * max(abs(one), abs(other))
-    assert (int(read[0]["led"]), int(read[0]["all"])) == (n_led, len(relations))
+        is_equal = abs(one - other) <= 1e-12 * max(abs(one), abs(other))
+        counts["is equal" if is_equal else "leads" if is_better else "trails"] += 1
+    said = {verb: int(n) for verb, n in re.findall(r"(leads|trails|is equal) on (\d+)", read[0]["counts"])}
+    assert (said, int(read[0]["all"])) == ({verb: n for verb, n in counts.items() if n}, len(relations))
     assert read[0]["other"] == (second if len(results) > 2 else None)
     frame = comparison.by("relation", metric, first, second)
     lost = re.findall(r"\b\d+\b", read[0]["lost"] or "")
     assert lost == frame.index[frame["reversed"]].tolist()
-    return n_led < len(relations)
+    return counts["leads"] < len(relations)
 
 
 def check_sentence(results, comparison):
@@ -447,7 +450,7 @@ def test_relations_in_which_both_are_equal_are_not_taken_for_lost():
     results = {"A": with_ranks(base, 3), "B": with_ranks(base, other)}
     sentence = compare(results, metrics="mrr").verdict.sentence
     assert sentence.startswith("A beats B: MRR 0.2500 against 0.2059, ")  # (1/29 + 1/3 + 1/4) / 3
-    assert "; it leads on 1 and trails on 1 of 3 relations" in sentence
+    assert "; it leads on 1, trails on 1 and is equal on 1 of 3 relations; " in sentence
 
 
 def test_models_near_chance_are_not_praised():
@@ -536,26 +539,27 @@ def test_groups_with_the_other_order_are_named():
     compared = compare(plain, metrics="mrr", n_resamples=999)
     by_relation = compared.verdict.sentence
     assert by_relation.startswith("A beats B: ")
-    assert "; it leads on 3 of 4 relations and loses on relation 3" in by_relation
+    assert "; it leads on 3 and trails on 1 of 4 relations and trails significantly on relation 3; " in by_relation
     results = {name: result.with_columns({"own_pattern": kinds}) for name, result in plain.items()}
     featured = {
         name: result.__replace__(columns=result.columns.rename(columns={"own_pattern": "pattern"}))
         for name, result in results.items()
     }
     sentence = verdict_of(featured, compared).sentence
-    assert "; it leads on 3 of 4 relations and loses on symmetric relations" in sentence
+    assert "; it leads on 3 and trails on 1 of 4 relations and trails significantly on symmetric relations; " in sentence
     cardinal = {
         name: r.__replace__(columns=r.columns.rename(columns={"pattern": "cardinality"}))
         for name, r in featured.items()
     }
-    assert "and loses on symmetric relations" in compare(cardinal, metrics="mr,mrr", n_resamples=999).verdict.sentence
+    said = compare(cardinal, metrics="mr,mrr", n_resamples=999).verdict.sentence
+    assert " and trails significantly on symmetric relations; " in said
 
 
 def test_a_relation_with_equal_values_is_led_by_neither():
     """A is better on two relations and equal on a third."""
     base = template(36, 3)
     results = {"A": with_ranks(base, 1), "B": with_ranks(base, np.where(base.table["p"].to_numpy() == 2, 1, 4))}
-    assert "; it leads on 2 of 3 relations" in compare(results, metrics="mr").verdict.sentence
+    assert "; it leads on 2 and is equal on 1 of 3 relations; " in compare(results, metrics="mr").verdict.sentence
 
 
 def test_best_and_worst_places_by_loops():

@@ -1,6 +1,7 @@
 """Tables of metrics as text: numbers, gaps and labels in every style."""
 
 import csv
+import itertools
 import json
 import re
 
@@ -379,9 +380,11 @@ def test_differences_of_pairs(comparison):
     """Each row of the comparison once: difference with its sign and interval, p, better model."""
     lines = differences_of(comparison).split("\n")
     assert lines[0].split("  ")[0] == "difference of"
-    for line, row in zip(lines[1:], comparison.differences.to_dict("records"), strict=True):
+    assert [line.split("  ")[0] for line in lines[1:] if line[:1].strip()] == [
+        f"{first} - {second}" for first, second in itertools.combinations(("one", "two", "three"), 2)
+    ]  # each pair once, above its metrics
+    for line, row in zip(filter(None, lines[1:]), comparison.differences.to_dict("records"), strict=True):
         digits = 4 if row["metric"] == "mrr" else 3  # the smallest difference in MR is 0.042
-        assert line.startswith(f"{row['first']} - {row['second']}  ")
         assert f" {row['metric'].upper()} " in line
         assert f" {row['difference']:+.{digits}f} [{row['low']:+.{digits}f}, {row['high']:+.{digits}f}]  " in line
         assert f" {p_text(row['p_corrected'], 0.05)} " in line
@@ -437,12 +440,13 @@ def test_of_many_models_the_leader_stands_first(comparison):
 def test_protocol_comment(comparison, result):
     """One line for results that agree; a line for each protocol else; no line end of a hostile name."""
     one, other = comparison.results[0], result
-    said = protocol_comment({"a": one, "b": comparison.results[1]}, "realistic")
+    said = protocol_comment([("a", one), ("b", comparison.results[1])], "ties: mean rank (realistic)")
     assert said == (
-        f"% protocol: {one.facts['dataset']}, test; {one.protocol.describe()}, realistic ties; protocol "
-        f"{one.protocol.fingerprint}, dataset {one.facts['dataset_fingerprint'][:8]}, kgeval {kgeval.__version__}"
+        f"% protocol: {one.facts['dataset']} (dataset {one.facts['dataset_fingerprint'][:8]}), test; "
+        f"{one.protocol.describe()}; ties: mean rank (realistic); protocol {one.protocol.fingerprint}, "
+        f"kgeval {kgeval.__version__}"
     )
-    lines = protocol_comment({"a\nb": one, "c": other}, "expected").split("\n")
+    lines = protocol_comment([("a\nb", one), ("c", other)], "ties").split("\n")
     assert len(lines) == 2
     assert lines[0].startswith("% protocol: a\\nb: ")
     assert all(line.startswith("% ") for line in lines)

@@ -15,7 +15,7 @@ from kgeval.base.terminal import Screen, width_of
 from kgeval.base.wording import signed, written
 from kgeval.display.html import Markup
 from kgeval.display.html_tables import html_table
-from kgeval.display.media import FORMATS, drawn, latex_table, markdown_table, text_table
+from kgeval.display.media import FORMATS, drawn, latex_table, markdown_table, narrow_markdown, text_table
 from kgeval.display.table import BOLD, Cell, Column, Table
 from kgeval.errors import ProtocolError
 
@@ -220,7 +220,7 @@ def test_notes_in_every_medium():
         r"bold: best of its column, p \> 0.05", r"<sup>†‡</sup> against a\|b \& 5%", "one run ± none",
     ]  # fmt: skip
     assert latex_table(table).split("\n")[-3:] == [
-        r"\par{\raggedright\footnotesize bold: best of its column, $p > 0.05$\par}",
+        r"\par\smallskip{\raggedright\footnotesize bold: best of its column, $p > 0.05$\par}",
         r"\par{\raggedright\footnotesize \textsuperscript{\dag\ddag} against a\textbar{}b \& 5\%\par}",
         r"\par{\raggedright\footnotesize one run $\pm$ none\par}",
     ]
@@ -266,3 +266,29 @@ def test_unknown_medium():
     assert FORMATS == ("table", "json", "csv", "markdown", "latex")
     with pytest.raises(ProtocolError, match="format must be one of .*, 'markdown', 'latex'; got 'html'"):
         drawn(Table([]), "html")
+
+
+def test_wide_markdown_becomes_a_table_for_each_heading():
+    """Two groups of two columns: one table while its lines are short; else the columns of a heading, notes once."""
+    def of(name):
+        columns = [Column(heading, [Cell("0.5")], group=name + group) for group in "AB" for heading in ("MRR", "MR")]
+        return Table([Column.of_labels("model", ["x"]), *columns], [("", "a note")])
+
+    short, wide = of("set "), of("set " * 10)
+    assert narrow_markdown(short, "% about") == markdown_table(short, "% about")
+    heads = [line for line in narrow_markdown(wide, "% about").split("\n") if line.startswith("| model")]
+    assert heads == [f"| model | {'set ' * 10}A {heading} | {'set ' * 10}B {heading} |" for heading in ("MRR", "MR")]
+    assert narrow_markdown(wide, "% about").endswith("| x | 0.5 | 0.5 |\n\na note\n\nabout")
+    assert narrow_markdown(wide).count("a note") == 1
+    alone = Table([Column.of_labels("model", ["x" * 200]), *of("set ").columns[1:3]])
+    assert narrow_markdown(alone) == markdown_table(alone)
+
+
+def test_a_terminal_shows_the_first_label_of_a_block_once():
+    """A blank line stands between blocks; labels without repeats, or without labels beside them, stay as they are."""
+    beside, numbers = Column.of_labels("model", "xyx"), Column("n", [Cell("1"), Cell("2"), Cell("3")])
+    assert text_table(Table([Column.of_labels("set", "aab"), beside])).split("\n") == [
+        "set  model", "a    x", "     y", "", "b    x",
+    ]  # fmt: skip
+    assert text_table(Table([Column.of_labels("set", "aba"), beside])).split("\n")[1:] == ["a    x", "b    y", "a    x"]
+    assert text_table(Table([Column.of_labels("set", "aab"), numbers])).split("\n")[1:] == ["a    1", "a    2", "b    3"]
