@@ -24,7 +24,7 @@ def pytest_configure(config):
     The tests read whole tables, so no width may be set for them (the worker processes of pytest-xdist have one).
     """
     os.environ.pop("COLUMNS", None)
-    program.ERROR_WIDTH = program.PROSE_WIDTH = None  # the tests read whole messages; tests/cli/test_screens.py has their lines
+    program.ERROR_WIDTH = program.PROSE_WIDTH = None  # whole messages; tests/cli/test_screens.py has lines
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.option.markexpr != "not thorough":

@@ -238,7 +238,7 @@ class Benchmark(Compared):
         return latex_table(table, "\n".join(comments), siunitx=siunitx)
 
     def to_markdown(self) -> str:
-        """Return the table in Markdown, one for each metric if it is too wide, then lines about numbers and protocols."""
+        """Return the table in Markdown, for each metric if it is too wide, then lines about numbers and protocols."""
         return narrow_markdown(tables.paper_table(self), "\n".join(tables.protocol_lines(self)))
 
     @names_unknown_arguments(has_differences="differences=")

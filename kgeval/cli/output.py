@@ -14,7 +14,7 @@ import pandas as pd
 import kgeval
 from kgeval.base.checks import check_one_of
 from kgeval.base.terminal import PIPE, Column, Screen
-from kgeval.base.wording import between, printable, written
+from kgeval.base.wording import printable, written
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.classification.example_clusters import ExampleClusters, interval_lines
 from kgeval.cli.interval_options import add_intervals, check_level
@@ -22,7 +22,6 @@ from kgeval.cli.options import add_format, add_quiet, json_text, say_aside, word
 from kgeval.comparison.texts import protocol_comment
 from kgeval.data.sides import RELATION
 from kgeval.display.media import format_frame, frame_records, numbers_first, rough_lines, undefined_lines
-from kgeval.display.table import MIN_EFFECTIVE
 from kgeval.errors import KgevalError, ProtocolError
 from kgeval.features import read_types
 from kgeval.features.columns import FEATURES, NEED_TYPES, OVER_SPLITS
@@ -288,19 +287,15 @@ def _headline(
     result: EvaluationResult, options: argparse.Namespace, confidence: float | None, cluster: str
 ) -> list[str]:
     """Return a line with model, dataset, and those of MRR and hits@10 that are shown, with intervals; empty if none."""
-    texts, end = [], ""
+    texts, facts = [], result.facts
     for metric in [metric for metric in HEADLINE if metric in split_list(options.metrics)]:
-        key = Key.parse(metric) if options.ties is None else replace(Key.parse(metric), ties=options.ties)
-        value, limits = result.value(str(key)).value, ""
-        if confidence is not None:
-            found = result.interval(str(key), confidence=confidence, cluster=cluster)
-            limits = between(found.low, found.high) if found.n_effective >= MIN_EFFECTIVE else ""
-        if np.isfinite(value):
-            texts.append(f"{display_of(metric).heading} {written(value)} {limits}".rstrip())
-            end = f" ({100 * confidence:g}% intervals)" if confidence is not None and limits else end
-    facts = result.facts
+        key = str(replace(Key.parse(metric), ties=options.ties or "realistic"))
+        if np.isfinite(result[key]):
+            found = result.interval(key, confidence=confidence or CONFIDENCE, cluster=cluster)
+            texts.append(f"{display_of(metric).heading} {found if confidence else written(result[key])}")
     name = run_name(facts[MODEL], facts.get(SEED)) if MODEL in facts else facts["scorer"]
-    line = printable(f"{name} on {facts['dataset']}: {', '.join(texts)}{end}")
+    level = f" ({100 * confidence:g}% intervals)" if confidence else ""
+    line = printable(f"{name} on {facts['dataset']}: {', '.join(texts)}{level}")
     return [options.screen.bold(options.screen.wrapped(line))] if texts else []
 
 

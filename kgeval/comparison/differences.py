@@ -465,9 +465,10 @@ def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]
             limits = between(wide.low, wide.high, has_signs=True)
             usual = between(row["low_95"], row["high_95"], has_signs=True)
             yield (
-                f"{row['first']} and {row['second']}: for other entities (clusters by entity: ranks with the same entity "
-                f"are taken as dependent), the 95% interval of the difference in {display_of(label).heading} is "
-                f"{ratio:.1f} times as wide, {limits} instead of {usual} (neither is corrected), and {'excludes' if is_sure else 'contains'} 0"
+                f"{row['first']} and {row['second']}: for other entities (clusters by entity: ranks with the same "
+                f"entity are taken as dependent), the 95% interval of the difference in {display_of(label).heading} is "
+                f"{ratio:.1f} times as wide, {limits} instead of {usual} (neither is corrected), and "
+                f"{'excludes' if is_sure else 'contains'} 0"
             )
 
 

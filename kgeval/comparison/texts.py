@@ -79,9 +79,7 @@ def ties_line(keys: Mapping[str, Key]) -> str:
     keys : mapping of str to Key
     """
     by_ties = grouped((key.ties, display_of(label).heading) for label, key in keys.items())
-    texts = [
-        f"{tie_words(ties)}{f' in {listed(labels)}' if len(by_ties) > 1 else ''}" for ties, labels in by_ties.items()
-    ]
+    texts = [tie_words(ties) + (f" in {listed(of)}" if len(by_ties) > 1 else "") for ties, of in by_ties.items()]
     return f"ties: {'; '.join(texts)}"
 
 

@@ -377,8 +377,8 @@ def frame_table(
     """Return a data frame of metrics as a `Table`.
 
     Columns have headings, and numbers have few decimals. The columns ``"<metric> low"`` and ``"<metric> high"`` become
-    the interval of the metric, unless it rests on fewer than `MIN_EFFECTIVE` effective clusters; ``"reason"`` is left out (see `kgeval.display.frames.undefined_lines`); the effective
-    number of clusters is shown where it is below 100.
+    the interval of the metric, unless it rests on fewer than `MIN_EFFECTIVE` effective clusters; ``"reason"`` is left
+    out (see `kgeval.display.media.undefined_lines`); the effective number of clusters is shown where it is below 100.
 
     Parameters
     ----------
@@ -410,7 +410,7 @@ def frame_table(
         is_label = len(frame) > 0 and isinstance(frame[name].iloc[0], str)
         columns.append(Column(printable(heading_of(str(name))), cells, is_label, place))
     if any(cell.interval == TOO_FEW for column in columns for cell in column.cells):
-        why = f"no interval, since fewer than {MIN_EFFECTIVE} effective clusters (independent groups of ranks) say nothing"
+        why = f"no interval: fewer than {MIN_EFFECTIVE} effective clusters (independent groups of ranks)"
         notes = [*notes, ("", f"{TOO_FEW}: {why}")]
     return Table(columns, notes, faint)
 

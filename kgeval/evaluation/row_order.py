@@ -299,6 +299,6 @@ def _caution(n: int, statistic: dict[str, dict[str, float]]) -> str:
     amri, mrr = statistic[side]["amri"], statistic[side]["mrr"]
     return (
         f"{ROW_ORDER}{n} train triples rank low ({side} side: AMRI {amri:.3f}, MRR {mrr:.3f}), as if the rows of the "
-        "model stood for other entities: are rows in the order of the ids, and norm, layout, inverse_relations right, or "
-        "is the model undertrained? See kgeval help models"
+        "model stood for other entities: are rows in the order of the ids, and norm, layout, inverse_relations right, "
+        "or is the model undertrained? See kgeval help models"
     )

@@ -232,7 +232,9 @@ def test_markdown_is_one_row_a_model(bench):
     """A table for each metric, since one of all six columns would be wider than 120 characters."""
     tables = [part.splitlines() for part in bench.to_markdown().split("\n\n")[:3]]
     table = bench.table.set_index(["model", "dataset", "metric"])
-    for lines, (metric, heading, digits) in zip(tables, (("mrr", "MRR", 4), ("mr", "MR", 2), ("hits@10", "hits@10", 4))):
+    for lines, (metric, heading, digits) in zip(
+        tables, (("mrr", "MRR", 4), ("mr", "MR", 2), ("hits@10", "hits@10", 4))
+    ):
         assert lines[0] == rf"| model | ring-12 \& %\_ {heading} | ring-100 \& %\_ {heading} |"
         assert lines[1] == "| --- | ---: | ---: |"
         assert lines[2].startswith(r"| a_b \& 50% #1 \$x\$ \\foo | ")

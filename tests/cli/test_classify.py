@@ -118,7 +118,7 @@ def test_other_formats_carry_the_table_alone(capsys):
     out, _ = printed(capsys, *by_relation, "--no-intervals")
     assert out.splitlines()[2] == "| r | 4 | 1.0000 | 0.5000 |"
     out, err = printed(capsys, *by_relation)  # of 2 positives: Student's t with 1 degree of freedom
-    assert out.splitlines()[2] == "| r | 4 | 1.0000 | 0.5000 [0.0010, 0.9990] | 2 |"
+    assert out.splitlines()[2] == "| r | 4 | 1.0000 | 0.5000 [too few] | 2 |"
     assert "kgeval: note: thresholds and calibration are treated as fixed" in err
 
 

@@ -15,6 +15,7 @@ from grids import light, size
 
 import kgeval
 from kgeval.cli import main
+from kgeval.metrics.base import TIE_WORDS
 
 SCORERS = """
 import numpy as np
@@ -223,7 +224,8 @@ def test_all_that_a_model_file_leaves_open(root, capsys):
     model = kgeval.models.RotatE(entities, phases, norm=2, layout="interleaved", phase_unit=0.5)
     assert content["metrics"]["both"]["mr"] == kgeval.evaluate(model, dataset, progress=False)["mr"]
     assert content["notes"][:3] == [
-        "RotatE, L2, 2 complex dimensions (interleaved), relations as phases in units of 0.5 radians, "
+        "RotatE, L2, 2 complex dimensions (interleaved: the parts of a number side by side), "
+        "relations as phases in units of 0.5 radians, "
         "no inverse relations",
         "the rows of relations were read as all relations, in id order (relation_labels='ids')",
         "arrays of the model file that were left out (ignore=): bias",
@@ -273,7 +275,9 @@ def test_ties(capsys, ties, mrr, hits):
     assert (row["mrr"], row["hits@1"]) == pytest.approx((sum(mrr) / 4, hits), rel=1e-14)
     assert (content["tie_rate"], content["ties"]) == (1.0, ties)
     assert content["notes"][0].startswith("100.0% of the positives tie with a rival")
-    assert f", {ties} ties (tie rate 100.0%); " in printed(capsys, "evaluate", "graph", *TIES_METRICS, "--ties", ties)
+    text = printed(capsys, "evaluate", "graph", *TIES_METRICS, "--ties", ties)
+    assert f", {ties} ties, the {TIE_WORDS[ties]} (tie rate 100.0%); " in text
+    assert text.startswith(f"constant on graph: MRR {row['mrr']:.4f}\n\n")  # two triples: too few for an interval
 
 
 def test_breakdown_and_chosen_metrics(capsys):
@@ -300,7 +304,7 @@ def test_breakdown_and_chosen_metrics(capsys):
     head = ["side", "n", "share", "hits@6", "MR", "effective", "clusters"]
     assert [line.split() for line in lines if line.startswith("side")] == [head]
     line = next(line for line in lines if line.startswith("object   2  0.5000"))
-    assert line.endswith("2.00 [1.00, 14.71]                   2")  # two triples
+    assert line.endswith("2.00 [too few]                   2")  # two triples
     purpose = "note: 95% intervals show how much a number would vary with other triples of this graph (both ranks of a "
     assert f"{purpose}triple are sampled together); 2 effective clusters in all" in lines
     assert "note: intervals with fewer than 10 effective clusters are rough: subject, object" in lines
@@ -561,7 +565,7 @@ def test_a_dataset_without_test_triples(tmp_path, capsys):
     assert refused(capsys, *call, "--splits", "test") == said
     said = "--splits dev: graph has no split 'dev'; its splits are train, valid; did you mean 'valid'?"
     assert refused(capsys, *call, "--splits", "dev") == said
-    assert printed(capsys, *call, "--splits", "valid").split("\n\n")[2].startswith("graph: ")
+    assert printed(capsys, *call, "--splits", "valid").split("\n\n")[3].startswith("graph: ")
 
 
 def test_errors_of_a_table_of_scores(tmp_path, capsys):

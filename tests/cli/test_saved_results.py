@@ -156,7 +156,7 @@ def test_a_comparison_that_decides_nothing_names_no_winner(capsys):
     """It is undecided, in the terminal, in CSV and in JSON."""
     text = printed(capsys, *UNDECIDED)
     assert "a difference is decided where p is at most 0.05" in text
-    assert "\nties: realistic\n" in text
+    assert "\nties: mean rank (realistic)\n" in text
     assert text.startswith("Undecided: MRR ")
     assert f"\n* {BOLD}\n{NOTE}\n\n" in text
     assert text.count("* [") == 2  # the test cannot tell one model from the other

@@ -546,7 +546,9 @@ def test_groups_with_the_other_order_are_named():
         for name, result in results.items()
     }
     sentence = verdict_of(featured, compared).sentence
-    assert "; it leads on 3 and trails on 1 of 4 relations and trails significantly on symmetric relations; " in sentence
+    assert (
+        "; it leads on 3 and trails on 1 of 4 relations and trails significantly on symmetric relations; " in sentence
+    )
     cardinal = {
         name: r.__replace__(columns=r.columns.rename(columns={"pattern": "cardinality"}))
         for name, r in featured.items()

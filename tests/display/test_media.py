@@ -270,6 +270,7 @@ def test_unknown_medium():
 
 def test_wide_markdown_becomes_a_table_for_each_heading():
     """Two groups of two columns: one table while its lines are short; else the columns of a heading, notes once."""
+
     def of(name):
         columns = [Column(heading, [Cell("0.5")], group=name + group) for group in "AB" for heading in ("MRR", "MR")]
         return Table([Column.of_labels("model", ["x"]), *columns], [("", "a note")])
@@ -291,4 +292,8 @@ def test_a_terminal_shows_the_first_label_of_a_block_once():
         "set  model", "a    x", "     y", "", "b    x",
     ]  # fmt: skip
     assert text_table(Table([Column.of_labels("set", "aba"), beside])).split("\n")[1:] == ["a    x", "b    y", "a    x"]
-    assert text_table(Table([Column.of_labels("set", "aab"), numbers])).split("\n")[1:] == ["a    1", "a    2", "b    3"]
+    assert text_table(Table([Column.of_labels("set", "aab"), numbers])).split("\n")[1:] == [
+        "a    1",
+        "a    2",
+        "b    3",
+    ]

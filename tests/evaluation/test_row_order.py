@@ -107,7 +107,8 @@ def test_a_wrong_order_is_cautioned(recwarn):
     """All 60 ranks are 31 of 60: AMRI 1 - 2 * 30 / 59, MRR 1 / 31. The caution is a note and a warning."""
     result = kg.evaluate(shifted, ring(), kg.Protocol(sides="object"), progress=False)
     assert result.facts["row_order"] == {"triples": 60, "object": {"amri": -0.016949, "mrr": 0.032258}}
-    caution = f"row order: 60 train triples rank low (object side: AMRI -0.017, MRR 0.032): {ORDER}"
+    why = "as if the rows of the model stood for other entities"
+    caution = f"row order: 60 train triples rank low (object side: AMRI -0.017, MRR 0.032), {why}: {ORDER}"
     assert [note for note in result.notes if "are also in train" not in note] == [caution]
     assert [(str(w.message), w.filename) for w in recwarn if w.category is kg.KgevalWarning] == [(caution, __file__)]
 

@@ -618,15 +618,15 @@ def test_html_is_escaped(small):
 
 def test_text_says_what_the_numbers_are_of(small):
     """Dropped rows in one line, the table; dataset, sizes, protocol, tie rate, fingerprints, notes."""
-    first, shown, said = repr(small).split("\n\n")
+    first, *shown, said = repr(small).split("\n\n")
     lines, about, table = said.split("\n"), small.facts, small.table
     n_dropped = 28 - len(table)
     queries = {(r.side, r.p, r.o if r.side == "subject" else r.s) for r in table.itertuples()}
     wanted = [
         "<script>x</script>: 6 entities, 2 relations; valid+test 14 triples, "
         f"{len(queries)} queries; {n_dropped // 2} triples with unseen entities or relations, {n_dropped} dropped",
-        "filtered by train+test, entities of train, both sides, realistic ties "
-        f"(tie rate {small.tie_rate:.1%}); protocol {small.protocol.fingerprint}, "
+        "filtered by train+test, entities of train, both sides, realistic ties, the "
+        f"mean rank (tie rate {small.tie_rate:.1%}); protocol {small.protocol.fingerprint}, "
         f"dataset {about['dataset_fingerprint'][:8]}, kgeval {kg.__version__}",
         *(f"dataset: {observation}" for observation in about["observations"]),
         *(f"note: {note}" for note in small.notes),
@@ -635,7 +635,7 @@ def test_text_says_what_the_numbers_are_of(small):
     assert all(line.startswith("note: ") for line in lines[len(wanted) :])
     assert first == f"dropped: {n_dropped} ranks, an entity or relation that train lacks (unseen='drop')"
     assert 0 < n_dropped < 28
-    assert f"{small['raw.object.mrr']:.4f}" in shown.split("\n")[-1]
+    assert f"{small['raw.object.mrr']:.4f}" in shown[-1].split("\n")[-1]
 
 
 def test_what_is_asked_for_in_vain(small):
