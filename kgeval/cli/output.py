@@ -22,6 +22,7 @@ from kgeval.cli.options import add_format, add_quiet, json_text, say_aside, word
 from kgeval.comparison.texts import protocol_comment
 from kgeval.data.sides import RELATION
 from kgeval.display.media import format_frame, frame_records, numbers_first, rough_lines, undefined_lines
+from kgeval.display.table import MIN_EFFECTIVE
 from kgeval.errors import KgevalError, ProtocolError
 from kgeval.features import read_types
 from kgeval.features.columns import FEATURES, NEED_TYPES, OVER_SPLITS
@@ -283,19 +284,18 @@ def result_text(
     return _printed(frames, header_lines(result, ties), cautions, options, further=further, comment=comment, last=last)
 
 
-def _headline(
-    result: EvaluationResult, options: argparse.Namespace, confidence: float | None, cluster: str
-) -> list[str]:
+def _headline(result: EvaluationResult, options: argparse.Namespace, level: float | None, cluster: str) -> list[str]:
     """Return a line with model, dataset, and those of MRR and hits@10 that are shown, with intervals; empty if none."""
-    texts, facts = [], result.facts
+    texts, facts, end = [], result.facts, ""
     for metric in [metric for metric in HEADLINE if metric in split_list(options.metrics)]:
         key = str(replace(Key.parse(metric), ties=options.ties or "realistic"))
         if np.isfinite(result[key]):
-            found = result.interval(key, confidence=confidence or CONFIDENCE, cluster=cluster)
-            texts.append(f"{display_of(metric).heading} {found if confidence else written(result[key])}")
+            found = result.interval(key, confidence=level or CONFIDENCE, cluster=cluster)
+            is_sure = level is not None and found.n_effective >= MIN_EFFECTIVE
+            end = f" ({100 * found.confidence:g}% intervals)" if is_sure else end
+            texts.append(f"{display_of(metric).heading} {found if is_sure else written(result[key])}")
     name = run_name(facts[MODEL], facts.get(SEED)) if MODEL in facts else facts["scorer"]
-    level = f" ({100 * confidence:g}% intervals)" if confidence else ""
-    line = printable(f"{name} on {facts['dataset']}: {', '.join(texts)}{level}")
+    line = printable(f"{name} on {facts['dataset']}: {', '.join(texts)}{end}")
     return [options.screen.bold(options.screen.wrapped(line))] if texts else []
 
 
