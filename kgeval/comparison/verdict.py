@@ -92,8 +92,8 @@ def verdict_of(
 
     - "leads on 3 and trails on 2 of 5 relations": how often the value of the better model is better, and worse,
       significant or not. "trails significantly on": the groups whose column ``reversed`` in `Comparison.by` is True,
-      by pattern, pattern, else by cardinality, else by relation. Pattern and cardinality are used if a result has these columns, as saved
-      results do.
+      by pattern, else by cardinality, else by relation. Pattern and cardinality are used if a result has these
+      columns, as saved results do.
     - "with optimistic ties B leads": another tie policy gives the best value to another model.
     - "not clearly better than chance": the interval of the best value contains the chance level or worse values.
     - one model: its interval, its chance level, its range over tie policies if more than 1% of the ranks tie, and the

@@ -413,3 +413,18 @@ def test_errors_fit_the_terminal_or_80_columns(capsys, monkeypatch, columns, wid
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) > 1
     assert max(map(len, lines)) <= width
+
+
+def test_prose_in_a_pipe_is_wrapped_and_tables_are_whole(capsys, monkeypatch):
+    """At 100 columns; the same words stand in both texts, and the lines of the table are alike."""
+    call = ("show", "near.kgeval", "--by", "relation")
+    whole = printed(capsys, *call)
+    monkeypatch.setattr(program, "PROSE_WIDTH", 100)
+    wrapped = printed(capsys, *call)
+    assert wrapped.split() == whole.split()
+    assert max(map(len, whole.split("\n"))) > 100
+    tables = [
+        [line for line in text.split("\n") if line.startswith(("relation ", "both "))] for text in (whole, wrapped)
+    ]
+    assert tables[0] == tables[1]
+    assert all(len(line) <= 100 for line in wrapped.split("\n") if line.startswith(("near", "filtered", "note")))
