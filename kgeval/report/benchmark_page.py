@@ -40,7 +40,7 @@ N_MOVED = 3  # relations with the largest gains, and with the largest losses, of
 N_NAMED = 3  # datasets that a cell names before it counts the others
 CHANCE = ""  # in place of a model, whose name is never empty
 MAX_FOREST = 4  # models; of more, the differences of the best model are shown, and all in a fold
-LOSSES = "Largest loss of the best model against the second, weighted by ranks, in the runs nearest to their means"
+LOSSES = "Largest losses to the second model, weighted by ranks (runs nearest to the means)"
 BEST = "Bold: best, and what the test cannot tell from it."
 
 

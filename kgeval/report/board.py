@@ -293,8 +293,10 @@ class Board:
         runs = self.runs
         models = {run.model for run in runs}
         datasets = {run.table_key[:2] for run in runs}
-        text = f"{counted(len(runs), 'run')} of {counted(len(models), 'model')} on {counted(len(datasets), 'dataset')}"
-        text += f", in {counted(len(self.tables), 'table')}"
+        n_repeated = len(runs) - len({(run.table_key, run.card.hash) for run in runs})
+        repeated = f" ({n_repeated:,} with the ranks of another)" if n_repeated else ""
+        text = f"{counted(len(runs), 'run')}{repeated} of {counted(len(models), 'model')}"
+        text += f" on {counted(len(datasets), 'dataset')}, in {counted(len(self.tables), 'table')}"
         return f"{text}; {counted(len(self.unread), 'file')} could not be read" if self.unread else text
 
 
@@ -479,9 +481,11 @@ def _columns(cards: Sequence[Card]) -> tuple[str, ...]:
 def _marks(row: BoardRow, runs: Sequence[BoardRun]) -> tuple[str, ...]:
     """Return the marks of a row: which runs have the same ranks, and why it is not ranked."""
     pairs = [(run, other) for run in row.runs for other in runs if other is not run]
-    equal = [other for run, other in pairs if other.card.hash == run.card.hash]
-    same = dict.fromkeys(other.file if other.name == row.model else other.name for other in equal)
+    equal = [(run.card.seed, other) for run, other in pairs if other.card.hash == run.card.hash]
+    same = dict.fromkeys(other.file if other.name == row.model else other.name for _, other in equal)
+    seeds = listed([str(seed) for seed in dict.fromkeys(seed for seed, _ in equal)])
     found = [f"duplicate of {listed(list(same), MAX_SAME)}"] if same else []
+    found = [f"seed {seeds}: {text}" if len(row.runs) > 1 else text for text in found]
     return tuple(dict.fromkeys([*found, *(run.doubt.partition(":")[0] for run in row.runs if run.doubt)]))
 
 

@@ -37,10 +37,9 @@ NO_TEST = (
 )
 VALUES = "One run: value and interval over test triples. Several seeds: mean ± standard deviation."
 MIXED = "Single runs stand beside means over seeds: the best of several single runs is partly luck."
-LEGEND = (
-    "In the tables, each run of several seeds is a short line; a click opens the runs. Ties: share of ranks with an "
-    "equal score, the largest of the seeds; if it is above 1%, the range from the worst to the best order of ties "
-    "stands below the value."
+SAID = (
+    page.Text("In the tables, each run of several seeds is a short line; a click opens the runs.", "hint"),
+    page.Text("Ties: share of ranks with an equal score; above 1%, the range over all orders of ties stands below."),
 )
 
 
@@ -100,7 +99,7 @@ def _sections(board: Board, title: str) -> list[page.Section]:
     names = _names(board.tables)
     details = [f"{board.sentence()}. {NO_TEST}"]
     notes = [f"{note.rstrip('.')}." for note in board.notes]
-    parts = [_leaders(board.tables, names), *page.cautions(notes, page.N_OPEN), page.Text(LEGEND)]
+    parts = [_leaders(board.tables, names), *page.cautions(notes, page.N_OPEN), *SAID]
     made = [page.first_section(title, _headline(board.tables, names) or "no ranked run", "", details, parts, "Board")]
     made += [_table_section(one, i, name) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:

@@ -75,10 +75,10 @@ class Dots:
 
 @dataclass(frozen=True)
 class Bars:
-    """Rectangles of a model: ``"full"`` with its pattern, or ``"pale"``."""
+    """Rectangles of a model: ``"full"`` with its pattern, or ``"pale"``; None: grey."""
 
     boxes: tuple[Box, ...]
-    model: int
+    model: int | None
     kind: str = "full"
 
 
@@ -143,7 +143,7 @@ class Axis:
         ends = low - margin, high + margin
         if unit and low >= 0.0 and high <= 1.0:
             ends = max(-0.02, ends[0]), min(1.02, ends[1])
-        return cls(title, *ends, ticks_of(nice_ticks(*ends, 6)))
+        return cls(title, *ends, ticks_of(*ends, 6))
 
     @classmethod
     def of_log(cls, title: str, high: float) -> Axis:
@@ -231,6 +231,6 @@ def points_of(x: Any, y: Any) -> tuple[Point, ...]:
     return tuple(zip(*(np.asarray(values, dtype=np.float64).tolist() for values in (x, y))))
 
 
-def ticks_of(values: Sequence[float], text: str = "{:,g}") -> Ticks:
-    """Return ticks with their texts."""
-    return tuple((value, text.format(value)) for value in values)
+def ticks_of(low: float, high: float, n: int = 5) -> Ticks:
+    """Return about `n` round numbers between two limits, with their texts."""
+    return tuple((value, f"{value:,g}") for value in nice_ticks(low, high, n))

@@ -140,8 +140,10 @@ def _fit(figure: value.Figure, drawn: Figure, all_axes: Sequence[Axes], style: S
 
     def grow() -> None:
         for _ in range(2 * is_new):  # the first time, the texts may leave no room for the axes
-            wanted = [axes.bbox.width / drawn.dpi if one.is_square else one.height * style.row for one, axes in panels]
-            found = sum(axes.get_position(original=True).height for axes in all_axes) * drawn.get_figheight()
+            boxes = [axes.get_position(original=True) for axes in all_axes]
+            sizes = [(one, box.width * style.width) for (one, _), box in zip(panels, boxes)]
+            wanted = [width if one.is_square else one.height * style.row for one, width in sizes]
+            found = sum(box.height for box in boxes) * drawn.get_figheight()
             drawn.set_figheight(drawn.get_figheight() + sum(wanted) - found)
             drawn.draw_without_rendering()
 
@@ -204,8 +206,8 @@ def _add_text(
     as_text(axes.annotate(text, at, gap, annotation_clip=False, **look, **more))
 
 
-def _colour(model: int) -> str:
-    return COLOURS[model % N_COLOURS]
+def _colour(model: int | None) -> str:
+    return GREY if model is None else COLOURS[model % N_COLOURS]
 
 
 def _line_look(mark: value.Line, style: Style) -> dict[str, Any]:
@@ -222,7 +224,8 @@ def _bar_look(mark: value.Bars) -> dict[str, Any]:
     """Return the look of bars, as arguments of a patch of matplotlib."""
     colour = _colour(mark.model)
     if mark.kind == "full":
-        return {"facecolor": colour, "edgecolor": "white", "hatch": HATCHES[mark.model % N_PATTERNS], "linewidth": 0}
+        hatch = HATCHES[(mark.model or 0) % N_PATTERNS]
+        return {"facecolor": colour, "edgecolor": "white", "hatch": hatch, "linewidth": 0}
     return {"facecolor": colour, "alpha": 0.35, "linewidth": 0}
 
 

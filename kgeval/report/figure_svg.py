@@ -144,17 +144,18 @@ def _mark(mark: Mark, place: Callable[[Point], Point]) -> list[Any]:
         ]
         return [tag("g", *signs, class_=model_class(mark.model))]
     if isinstance(mark, Bars):
-        kind, outlines = f"{mark.kind}-bar {model_class(mark.model)}", ""
+        kind, outlines = f"{mark.kind}-bar {'' if mark.model is None else model_class(mark.model)}".strip(), ""
         drawn = []
         for box in mark.boxes:
             (x1, y1), (x2, y2) = place(box[:2]), place(box[2:])
             x, y, width, height = (round(v, 1) for v in (min(x1, x2), min(y1, y2), abs(x2 - x1), abs(y2 - y1)))
             drawn.append(tag("rect", x=x, y=y, width=width, height=height, class_=kind))
             outlines += f"M{x} {y}h{width}v{height}h-{width}z"
-        pattern = mark.model % N_PATTERNS if mark.kind == "full" else 0
+        pattern = (mark.model or 0) % N_PATTERNS if mark.kind == "full" else 0
         return [*drawn, tag("path", d=outlines, fill=f"url(#pattern-{pattern})") if pattern else None]
-    placed = [(*place((x, y)), text) for x, y, text in mark.items]
-    return [_text(x, y - 4, text, mark.align, "name") for x, y, text in placed]
+    placed = [(*place((x, y)), text.split("\n")[::-1]) for x, y, text in mark.items]
+    lines = [(x, y - 4 - i * (TEXT + 2), text) for x, y, texts in placed for i, text in enumerate(texts)]
+    return [_text(x, y, text, mark.align, "name") for x, y, text in lines]
 
 
 def _sign(x: float, y: float, model: int, is_filled: bool = True) -> Markup:

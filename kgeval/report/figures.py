@@ -16,23 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.base.checks import grouped
+from kgeval.base.checks import counted, grouped
 from kgeval.metrics.grammar import display_of
-from kgeval.report.figure import (
-    ROWS,
-    Area,
-    Axis,
-    Bars,
-    Dots,
-    Figure,
-    Line,
-    Mark,
-    Panel,
-    Texts,
-    nice_ticks,
-    points_of,
-    ticks_of,
-)
+from kgeval.report.figure import ROWS, Area, Axis, Bars, Dots, Figure, Line, Mark, Panel, Texts, points_of, ticks_of
 
 MANY_CURVES, N_COLOURED = 10, 4  # of so many curves, the first ones have colours, the others are grey
 MAX_BESIDE = 4  # models whose bars stand beside each other; each of more models has a panel
@@ -44,7 +30,8 @@ DECIDED = (("decided", Dots((), 0, (True,))), ("undecided", Dots((), 0, (False,)
 DIAGONAL = Line(((0.0, 0.0), (1.0, 1.0)), kind="dotted")
 TWO_LINES = 1.6  # rows of text that a row with a label of two lines takes
 LANE, LANE_HEIGHT = 0.84, 2.4  # width of the bars of a bin; rows of a panel of one of many models
-Data = Mapping[str, Any]
+Z_95 = 1.96  # the normal quantile of 95% intervals
+Data, Numbers = Mapping[str, Any], npt.NDArray[np.float64]
 
 
 def tower(tied: Sequence[int], total: int) -> int | None:
@@ -92,17 +79,17 @@ def rank_distribution(names: Sequence[str], found: Data, title: str, drawn: Iter
         marks.append([Bars(tuple(full), m), Bars(pale, m, "pale"), Line.of_parts(known, "ink")])
         place, longest = tower(found["tied"][m], found["totals"][m]), int(np.argmax(shares))
         said = [(longest, f"{shares[longest]:.0%}")] if is_many else []
-        said += [] if place is None else [(place, f"{tied[place]:.0%} tie")]
+        whose = f"{names[m]}:\n" if 1 < n <= MAX_BESIDE else ""
+        said += [] if place is None else [(place, f"{whose}{tied[place]:.0%} tie")]
         texts = ((starts[i] + width / 2, tops[m][i], ", ".join(parts)) for i, parts in grouped(said).items())
         marks[-1].append(Texts(tuple(texts)))
-    x = Axis.of_rows(bins, "rank (filtered, realistic ties)", is_falling=False)
+    x = Axis.of_rows(bins, "filtered rank, ties at their mean; bins widen to the right", is_falling=False)
     high = (1.6 if is_many else 1.12) * top
-    most_tied = max(range(n), key=lambda m: sum(found["tied"][m]))
     legend: list[tuple[str, Mark]] = []
-    if any(found["tied"][most_tied]):
-        legend = [("pale: tied with a rival", Bars((), most_tied, "pale"))]
+    if any(map(any, found["tied"])):
+        legend = [("pale: tied with a rival", Bars((), None, "pale"))]
     if not is_many:
-        y = Axis("share of ranks", 0.0, high, ticks_of(nice_ticks(0.0, high)))
+        y = Axis("share of ranks", 0.0, high, ticks_of(0.0, high))
         legend = [*((name, Bars((), m)) for m, name in enumerate(names)), *legend]
         return Figure(title, (Panel(x, y, tuple(mark for of_model in marks for mark in of_model)),), tuple(legend))
     panels, shown = [], list(drawn) or list(range(n))
@@ -116,8 +103,8 @@ def rank_distribution(names: Sequence[str], found: Data, title: str, drawn: Iter
 def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     """Return hits@k of each model with intervals; where a value is bounded, its bounds; and the chance level.
 
-    Of many models, all but the first ones are thin grey curves, and the axis is that of the first: where a curve is
-    lower, it runs along the edge.
+    Of many models, all but the first ones are thin grey curves, only the first has a band, and the axis is that of the
+    first ones: where a curve is lower, it runs along the edge.
 
     Parameters
     ----------
@@ -136,7 +123,8 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
         if hits["bounds"][m]:
             ends = [np.where(np.isnan(values), bound, end) for bound, end in zip(hits["bounds"][m], ends)]
         low, high = ([(x, y) for x, y in points_of(x_values, end) if math.isfinite(y)] for end in ends)
-        bands += [Area((*low, *high[::-1]), m)] if len(low) > 1 else []
+        is_drawn = len(low) > 1 and (not m or n_coloured == len(names))
+        bands += [Area((*low, *high[::-1]), m)] if is_drawn else []
         lines.append(Line(points_of(x_values, values), m, marked=marked))
     legend = list(zip(names, lines))
     seen = [end for name in ("values", "low", "high") for of_model in hits[name][:n_coloured] for end in of_model]
@@ -144,11 +132,11 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     kept = [np.maximum(np.array(values, dtype=np.float64), y.low) for values in hits["values"][n_coloured:]]
     others = [Line(points_of(x_values, values), kind="ink", opacity=0.4) for values in kept]
     lines = [*others, *lines]
-    legend += [("other models", others[0])] if others else []
+    legend += [(counted(len(others), "other model"), others[0])] if others else []
     if hits["chance"] is not None:
         lines.append(Line(points_of(x_values, np.maximum(hits["chance"], y.low)), kind="dotted"))
         legend.append(("chance", lines[-1]))
-    x = Axis.of_log("k (filtered, realistic ties)", x_values[-1])
+    x = Axis.of_log("k (filtered ranks, ties at their mean)", x_values[-1])
     x = replace(x, low=x.at(-0.02), high=x.at(1.02))  # so that no marker is cut
     return Figure(title, (Panel(x, y, (*bands, *lines)),), tuple(legend))
 
@@ -217,7 +205,7 @@ def values_by_group(
             marks.append(Line(points_of(places[is_sure], values[is_sure]), m))
         points = points_of(places, values) if axis else points_of(values, places)
         marks.append(Dots(points, m, tuple(is_sure.tolist())))
-        legend.append((name, Dots((), m, (True,))))
+        legend.append((name, Line((), m, marked=(0,)) if axis else Dots((), m, (True,))))
     named = Axis.of_rows(labels, axis, is_falling=not axis)
     height = ROWS if axis else max(_height(labels), 0.3 * len(labels) * len(frames))
     panel = Panel(*((named, shown) if axis else (shown, named)), tuple(marks), height)
@@ -255,7 +243,8 @@ def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str)
             Dots(tuple((row[0], float(i)) for i, row in enumerate(found)), 0, tuple(map(bool, rows["decided"]))),
         )
         made.append(Panel(replace(axes[name], title=name + end), y, marks, _height(rows["label"]) + 0.2))
-    return Figure(title, tuple(made), DECIDED)
+    found = {bool(one) for _, _, rows in panels for one in rows["decided"]}
+    return Figure(title, tuple(made), tuple(entry for entry in DECIDED if entry[1].filled[0] in found))
 
 
 def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:
@@ -278,19 +267,20 @@ def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:
         top = float(table["n"].max())
         ends = zip(table["low"], np.maximum(table["high"], table["low"] + 0.002), table["n"])
         bars = Bars(tuple((low, 0.0, high, float(n)) for low, high, n in ends), 0)
-        counts = Axis("examples", 0.0, 1.08 * top, ticks_of(nice_ticks(0.0, top, 3)))
+        counts = Axis("examples", 0.0, 1.08 * top, ticks_of(0.0, top, 3))
         panels = [Panel(Axis("", x.low, x.high, x.ticks), y, (DIAGONAL, per_bin)), Panel(x, counts, (bars,), 5.0)]
     return Figure(title, tuple(panels), (("per bin", per_bin), ("calibrated", DIAGONAL)))
 
 
 def mean_curve(
-    x: Sequence[float], y: Sequence[float], title: str, names: tuple[str, str], chance: tuple[str, Line]
+    x: Numbers, y: Numbers, error: Numbers, title: str, names: tuple[str, str], chance: tuple[str, Line]
 ) -> Figure:
-    """Return a curve between 0 and 1 on equal axes; the title ends with the area below it, by the trapezoidal rule.
+    """Return a mean curve between 0 and 1 on equal axes with its pointwise 95% intervals and the area below it.
 
     Parameters
     ----------
-    x, y : sequence of float
+    x, y, error : numpy.ndarray of float
+        The places, the means, and the standard errors of the means. The area is by the trapezoidal rule.
     title : str
     names : tuple of str
         Of the horizontal and the vertical axis.
@@ -298,10 +288,11 @@ def mean_curve(
         The chance level: its name and its line.
     """
     x_axis, y_axis = (Axis.of_values(name, [0.0, 1.0], unit=True) for name in names)
-    legend = (("mean of the queries", Line(points_of(x, y), 0, "bold")), chance)
-    area = float(np.sum(np.diff(x) * (np.array(y[1:]) + y[:-1])) / 2)
-    panel = Panel(x_axis, y_axis, tuple(mark for _, mark in reversed(legend)), is_square=True)
-    title = f"{title}, AUC of the mean curve {area:.4f}"
+    area = float(np.sum(np.diff(x) * (y[1:] + y[:-1])) / 2)
+    legend = ((f"mean curve, area {area:.4f}", Line(points_of(x, y), 0, "bold")), chance)
+    low, high = (points_of(x, np.clip(y + sign * Z_95 * error, 0.0, 1.0)) for sign in (-1, 1))
+    band = (Area((*low, *high[::-1]), 0),) if np.isfinite(error).all() else ()
+    panel = Panel(x_axis, y_axis, (*band, *(mark for _, mark in reversed(legend))), is_square=True)
     return Figure(title, (panel,), legend)
 
 

@@ -59,18 +59,16 @@ def relations(report: Report) -> Section:
         if cell.is_best and cell.numbers[0]:
             facts[i]["data_sure"] = "first" if cell.numbers[0] > 0 else "second"
     caption = (
-        f"{display_of(key).heading} of each relation with {CONFIDENCE:.0%} intervals (filtered ranks of both sides, "
-        "realistic ties); click a relation for its other metrics and the triples "
+        f"{display_of(key).heading} of each relation with {CONFIDENCE:.0%} intervals (filtered ranks, both sides)."
     )
-    if report.pairs:
-        caption += f"on which {report.short(0)} and {report.short(1)} disagree most, with both ranks."
-    else:
-        caption += "with the worst ranks."
+    hint = f"on which {report.short(0)} and {report.short(1)} disagree most" if report.pairs else "with the worst ranks"
+    hint = f"Click a relation for its other metrics and the triples {hint}."
     caption += f" {decided_text(len(report.pairs[0].relations), 'relations')}" if first else ""
     table = Table(columns, caption=caption, name="relations", opened=opened, facts=facts, kind="sortable tall narrow")
     left = len(report.all_relations) - len(labels)
     text = f'{count_text(left)} relations with fewer ranks are left out; result.by("relation") returns all.'
-    parts: list[PagePart] = [_filters(report, patterns, bool(first)), *([Text(text)] if left else []), table]
+    parts: list[PagePart] = [Text(hint, "hint"), _filters(report, patterns, bool(first))]
+    parts += [*([Text(text)] if left else []), table]
     return Section("relations", "Relations", parts)
 
 

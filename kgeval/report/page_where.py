@@ -69,9 +69,8 @@ def gains(report: Report, pair: Pair) -> Table:
     groups = [(f"{report.short(model)} better", len(part)) for model, part in parts.items()]
     pictures: list[Cell] = []
     for (model, part), limit in zip(parts.items(), limits):
-        sizes, times = part["contribution"].abs(), limits[0] / limit
+        sizes = part["contribution"].abs()
         note = f"a full bar is {_plain(limit)}"
-        note += f", {times:,.1f} times as long" if pictures and not 0.9 < times < 1.1 else ""
         bars = [Cell(drawing=partial(charts.contribution_bar, size, limit, model)) for size in sizes]
         pictures += [replace(bar, note=note) for bar in bars[:1]] + bars[1:]
     shown = pd.concat(list(parts.values()))

@@ -24,14 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.base.checks import (
-    GONE,
-    answers_old_names,
-    check_positive_int,
-    counted,
-    names_unknown_arguments,
-    shows_only,
-)
+from kgeval.base.checks import GONE, answers_old_names, check_positive_int, counted, names_unknown_arguments, shows_only
 from kgeval.base.terminal import distinct_labels
 from kgeval.base.wording import printable
 from kgeval.benchmarks.across import AcrossDatasets
@@ -46,7 +39,7 @@ from kgeval.metrics import parse
 from kgeval.metrics.grammar import display_of
 from kgeval.metrics.pointwise import reliability_curve
 from kgeval.metrics.retrieval.base import check_lists
-from kgeval.metrics.retrieval.curves import mean_pr_curve, roc_curves
+from kgeval.metrics.retrieval.curves import mean_pr_curve, roc_curves, standard_error
 from kgeval.metrics.retrieval.lists import RankedLists
 from kgeval.report import figure as value
 from kgeval.report import figures
@@ -195,7 +188,8 @@ def relation_comparison(
     drawn = order[:limit]
     counts = [f"({found.sizes[label]:,.0f})" for label in drawn]
     labels = _relation_labels([_named(label, names) for label in drawn], counts, style_of(style).label)
-    amount = f"all {len(order):,} relations" if len(drawn) == len(order) else f"{limit:,} of {len(order):,} relations"
+    of_all = len(drawn) == len(order)
+    amount = f"all {len(order):,} relations" if of_all else f"{limit:,} of {len(order):,} with most ranks"
     heading = f"{display_of(found.key).heading} per relation (number of ranks){found.about}: {amount}"
     figure = figures.values_by_group(found.frames, drawn, labels, found.key, heading)
     return _draw_groups(figure, found, drawn, style, ax, title)
@@ -236,7 +230,7 @@ def degree_curve(
     """
     found = _grouped(groups, column, metric, names)
     drawn = pd.Index(sorted(found.sizes.index, key=figures.first_number))
-    shown = distinct_labels([_named(label, names) for label in drawn], 16)
+    shown = distinct_labels([_named(label, names, _bucket_words(label)) for label in drawn], 16)
     labels = [f"{text}\n({found.sizes[label]:,.0f})" for text, label in zip(shown, drawn)]
     name = str(next(iter(found.frames.values())).index.name or column)
     words = short(_named(name, names, column_words(name)), 28)
@@ -250,7 +244,7 @@ def degree_curve(
 def difference_plot(
     table: Differences,
     *,
-    limit: int = 30,
+    limit: int | None = None,
     names: Mapping[str, str] | None = None,
     style: str = "screen",
     ax: Axes | None = None,
@@ -267,8 +261,9 @@ def difference_plot(
         groups, the intervals are those that decide, corrected for the number of groups. Pairs
         (columns ``first`` and ``second``) stand in the order of the models, those of the leader first. Other rows are
         named by the index, for example the relations in a table that ``comparison.by("relation")`` returns.
-    limit : int
-        At most so many rows are drawn, the first of each panel; the title gives the number of all rows.
+    limit : int, optional
+        At most so many rows are drawn, the first of each panel; the title gives the number of all rows. By default 30,
+        in a paper 15.
     names : mapping of str to str, optional
         The names to show in place of the names of models or rows.
     style, ax, title
@@ -279,6 +274,7 @@ def difference_plot(
     MetricError
         If a column is missing, if no difference is finite, or if `ax` is given and there are several panels.
     """
+    limit = (15 if style == "paper" else 30) if limit is None else limit
     check_positive_int("limit", limit, MetricError)
     table = table.differences if isinstance(table, (Comparison, Benchmark)) else table
     missing = [name for name in ("difference", "low", "high") if name not in table.columns]
@@ -292,10 +288,10 @@ def difference_plot(
     is_pairs = {"first", "second", "metric"} <= set(rows.columns)
     rule = "decided" if {"better", "decided"} & set(rows.columns) else "the interval excludes 0"
     if set(CORRECTED) <= set(rows.columns):  # groups of ranks
-        rule = f"decided, the interval (corrected for {table.attrs.get('groups', len(table)):,} groups) excludes 0"
+        rule = f"decided (95% intervals, corrected for {table.attrs.get('groups', len(table)):,} groups)"
         rows = rows.assign(**{end.removesuffix("_corrected"): rows[end] for end in CORRECTED})
     elif "p_corrected" in rows.columns:
-        rule = f"decided, the interval (Holm, {counted(int(table['p_corrected'].notna().sum()), 'test')}) excludes 0"
+        rule = f"decided (95% intervals, Holm over {counted(int(table['p_corrected'].notna().sum()), 'test')})"
     decided = rows["better"] != "" if "better" in rows.columns else rows.get("decided", rows["low"] * rows["high"] > 0)
     room = style_of(style).label
     groups = [_named(label, names) for label in rows.index]
@@ -423,7 +419,9 @@ def precision_recall(
 ) -> Figure:
     """Draw the precision-recall curve that is the mean of the curves of the queries.
 
-    x is the recall, y is the interpolated precision. The title has the area below the drawn curve (trapezoidal rule).
+    x is the recall, y is the interpolated precision: the highest at this recall or a higher one. The band shows
+    pointwise 95% intervals of the mean for other queries (normal approximation; queries count as independent). The
+    legend has the area below the drawn curve (trapezoidal rule).
     The dotted line is the mean share of relevant items in the lists: about the precision of a random order.
 
     Parameters
@@ -449,10 +447,12 @@ def precision_recall(
     n = int(mean["n"].iloc[0])
     if not n:
         raise MetricError("precision_recall needs a list with a relevant item; got none")
-    heading, words = f"Precision and recall{source}: mean of n = {n:,} queries", ("recall", "precision (interpolated)")
+    heading = f"Precision and recall{source}: mean of n = {n:,} queries with 95% intervals"
+    words = "recall", "highest precision at this recall or a higher one"
     share = float((unnamed.n_relevant / unnamed.length)[unnamed.n_relevant > 0].mean())
     chance = f"random order: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
-    figure = figures.mean_curve(mean["recall"].tolist(), mean["precision"].tolist(), heading, words, chance)
+    numbers = (mean[name].to_numpy() for name in ("recall", "precision", "standard_error"))
+    figure = figures.mean_curve(*numbers, heading, words, chance)
     return draw(figure, style, ax, title)
 
 
@@ -468,7 +468,8 @@ def roc(
 
     x is the false positive rate, y is the true positive rate. The curve starts at (0, 0). At 101 equally spaced false
     positive rates, it shows the mean true positive rate of all queries that have both relevant and irrelevant items.
-    The title has the area below the drawn curve; the dotted diagonal is the curve of a random order.
+    The legend has the area below the drawn curve; the band is that of `precision_recall`. The dotted diagonal is the
+    curve of a random order.
 
     Parameters
     ----------
@@ -491,9 +492,11 @@ def roc(
         raise MetricError("roc needs a list with both relevant and irrelevant items; got none")
     grid = np.arange(ROC_POINTS) / (ROC_POINTS - 1)
     # Where a curve rises vertically, np.interp returns the upper end.
-    mean = np.mean([np.interp(grid, curve["fpr"], curve["tpr"]) for curve in curves], axis=0)
-    heading, words = f"ROC{source}: mean of n = {len(curves):,} queries", ("false positive rate", "true positive rate")
-    figure = figures.mean_curve([0.0, *grid], [0.0, *mean], heading, words, ("chance", figures.DIAGONAL))
+    rates = np.array([np.interp(grid, curve["fpr"], curve["tpr"]) for curve in curves])
+    mean, error = (np.append(0.0, one) for one in (rates.mean(axis=0), standard_error(rates)))
+    heading = f"ROC{source}: mean of n = {len(curves):,} queries with 95% intervals"
+    words, chance = ("false positive rate", "true positive rate"), ("chance", figures.DIAGONAL)
+    figure = figures.mean_curve(np.append(0.0, grid), mean, error, heading, words, chance)
     return draw(figure, style, ax, title)
 
 
@@ -501,6 +504,12 @@ def _named(label: Any, names: Names, usual: str | None = None) -> str:
     """Return the name to show for a label, printable: that of a mapping, else the usual name, else the label."""
     shown = names.get(str(label), usual) if isinstance(names, Mapping) else usual
     return printable(str(label if shown is None else shown))
+
+
+def _bucket_words(label: Any) -> str:
+    """Return a label; a bucket as a range: "1024-2047" becomes "1,024–2,047"."""
+    ends = str(label).split("-")
+    return "–".join(f"{int(end):,}" for end in ends) if all(map(str.isdecimal, ends)) else str(label)
 
 
 def _best_first(results: Any) -> Any:
@@ -564,7 +573,9 @@ def _draw_ranks(
     if len(set(sizes)) > 1:
         shown_names = distinct_labels(list(named), 24)
         n, labels = "n in the legend", [f"{name} (n = {size:,})" for name, size in zip(shown_names, sizes)]
-    figure = build(labels, count(shown), f"{HEADINGS[build]} on {_dataset_of(shown[0])}: {n}, with 95% intervals")
+    has_one_band = build is figures.hits_curve and len(shown) >= figures.MANY_CURVES
+    bands = f"with 95% intervals{' of the best model' if has_one_band else ''}"
+    figure = build(labels, count(shown), f"{HEADINGS[build]} on {_dataset_of(shown[0])}: {n}, {bands}")
     return draw(replace(figure, cautions=("; ".join(cautions),)), style, ax, title)
 
 

@@ -270,6 +270,10 @@ def test_the_same_ranks_under_two_names_are_marked(card, tmp_path):
     assert marks == {"A": ("duplicate of B seed 3",), "B": ("duplicate of A",)}
     board = read_board([tmp_path / "run A.json", card("A", 1, ranks="same")])
     assert {run.marks for run in board.tables[0].rows} == {("duplicate of A seed 1",), ("duplicate of run A.json",)}
+    assert board.sentence() == "2 runs (1 with the ranks of another) of 1 model on 1 dataset, in 1 table"
+    board = read_board([card("A", 1, ranks="one"), card("A", 2, ranks="same"), card("B", 3, ranks="same")])
+    marks = {row.model: row.marks for row in board.tables[0].rows}
+    assert marks == {"A": ("seed 2: duplicate of B seed 3",), "B": ("duplicate of A seed 2",)}
 
 
 # ---- files ----

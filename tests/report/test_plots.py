@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import statistics
 import sys
 import warnings
 import zlib
@@ -103,7 +104,10 @@ def test_rank_distribution(drawing, results):
         assert np.array(drawn) == pytest.approx(np.array([interval_of_share(result, mask) for mask in inside]))
     assert bars == []
     assert [label.get_text() for label in axes.get_xticklabels()] == list(bins)
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("rank (filtered, realistic ties)", "share of ranks")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (
+        "filtered rank, ties at their mean; bins widen to the right",
+        "share of ranks",
+    )
     assert (
         title_of(figure) == f"Distribution of ranks on {results[0].facts['dataset']}: n = 60 ranks, with 95% intervals"
     )
@@ -157,7 +161,7 @@ def test_hits_curve(drawing, results):
     chance = [[k, pytest.approx(results[0].chance(f"hits@{k}").value, rel=1e-12)] for k in range(1, 8)]
     assert xy(axes.lines[2]) == chance
     assert legend_texts(axes) == [*NAMES, "chance"]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("k (filtered, realistic ties)", "hits@k")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("k (filtered ranks, ties at their mean)", "hits@k")
     assert axes.get_xscale() == "log"
     with pytest.raises(MetricError, match="limit must be an integer of at least 1; got 0"):
         plots.hits_curve(results, limit=0)
@@ -177,8 +181,13 @@ def test_of_ten_models_four_have_colours(drawing, results):
     assert {(line.get_color(), line.get_alpha()) for line in others} == {(figure_matplotlib.INK, 0.4)}
     assert [line.get_color() for line in (one, two, three, four)] == list(COLOURS[:4])
     assert xy(chance)[0][1] == pytest.approx(results[0].chance("hits@1").value)
-    assert len(axes.patches) == 4
-    assert legend_texts(axes) == ["m0", "m1", "m2", "m3", "other models", "chance"]
+    assert title_of(plots.hits_curve(named)).endswith("with 95% intervals of the best model")
+    (band,) = axes.patches
+    assert (min(band.get_xy()[:, 0]), max(band.get_xy()[:, 1])) == (
+        1,
+        pytest.approx(results[0].interval("hits@3").high),
+    )
+    assert legend_texts(axes) == ["m0", "m1", "m2", "m3", "6 other models", "chance"]
     nine = plots.hits_curve(dict(list(named.items())[:9]), limit=3).axes[0]
     assert (legend_texts(nine), len(nine.patches)) == ([*list(named)[:9], "chance"], 9)
 
@@ -234,7 +243,7 @@ def test_relation_comparison_of_tables(drawing):
     assert np.array(segments(pale)) == pytest.approx(np.array([[[0.1, 1.92], [0.3, 1.92]]]))
     assert pale.get_alpha() < sure.get_alpha() == 1.0
     assert title_of(figure) == (
-        "MRR per relation (number of ranks): 3 of 4 relations 2 undefined, not drawn; open: fewer than 10 ranks"
+        "MRR per relation (number of ranks): 3 of 4 with most ranks 2 undefined, not drawn; open: fewer than 10 ranks"
     )
     assert axes.get_xlabel() == "MRR"
     assert axes.yaxis_inverted()
@@ -273,7 +282,7 @@ def test_degree_curve_orders_the_buckets(drawing):
     sure, pale, curve = axes.lines
     assert xy(curve) == [[0, 0.0], [4, 1.0]]
     assert [label.get_text() for label in axes.get_xticklabels()] == [
-        "0\n(1,000)", "1\n(1)", "2-3\n(2)", "8-15\n(8)", "16-31\n(16)", "unknown\n(7)",
+        "0\n(1,000)", "1\n(1)", "2–3\n(2)", "8–15\n(8)", "16–31\n(16)", "unknown\n(7)",
     ]  # fmt: skip
     ends = np.array([[v - 0.01, v + 0.02] for _, v in dots(axes)[0]])
     assert np.array(segments(sure))[:, :, 1] == pytest.approx(ends[[0, 4]])
@@ -357,12 +366,20 @@ def test_precision_recall_by_hand(drawing):
     assert np.array(xy(mean)) == pytest.approx(wanted)
     # The area by hand: half the recalls at .75, then a slope from .75 to 7/12 over a quarter, then a quarter at 7/12.
     area = 0.5 * high + 0.25 * (high + low) / 2 + 0.25 * low
-    assert title_of(figure) == f"Precision and recall: mean of n = 2 queries, AUC of the mean curve {area:.4f}"
-    assert f"{area:.4f}" == "0.6875"
+    assert title_of(figure) == "Precision and recall: mean of n = 2 queries with 95% intervals"
+    # The precisions of the two queries are 1 and 1/2, then 2/3 and 1/2: half their difference is the standard error.
+    corners, errors = figure.axes[0].patches[0].get_xy(), np.array([0.25] * 3 + [1 / 12] * 2)
+    assert corners[:5] == pytest.approx(np.column_stack([wanted[:, 0], wanted[:, 1] - 1.96 * errors]))
+    assert corners[5:7] == pytest.approx(np.array([[1, low + 1.96 / 12], [0.75, low + 1.96 / 12]]))
+    assert corners[7:10, 1].tolist() == [1.0] * 3  # .75 + 1.96 * .25, cut at 1
     # Two of three items are relevant, one of three, and none in the list that does not count.
-    assert legend_texts(figure.axes[0]) == ["mean of the queries", "random order: 0.5000"]
+    assert legend_texts(figure.axes[0]) == [f"mean curve, area {area:.4f}", "random order: 0.5000"]
+    assert f"{area:.4f}" == "0.6875"
     assert xy(chance) == [[0.0, 0.5], [1.0, 0.5]]
-    assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("recall", "precision (interpolated)")
+    assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == (
+        "recall",
+        "highest precision at this recall or a higher one",
+    )
     with pytest.raises(MetricError, match="precision_recall needs a list with a relevant item; got none"):
         plots.precision_recall(from_ranking([[0, 0]]))
     with pytest.raises(MetricError, match="relevant and irrelevant items tie"):
@@ -384,9 +401,9 @@ def test_roc_mean_of_queries(drawing, results):
     chance, mean = by_hand.axes[0].lines
     assert xy(mean)[:3] == [[0.0, 0.0], [0.0, 0.5], [0.01, pytest.approx(0.51)]]
     assert xy(chance) == [[0.0, 0.0], [1.0, 1.0]]
-    assert legend_texts(by_hand.axes[0]) == ["mean of the queries", "chance"]
+    assert legend_texts(by_hand.axes[0]) == ["mean curve, area 0.8750", "chance"]
     # One query rises from 0 to 1 over half the axis, the area below it is 3/4; the other is 1 everywhere.
-    assert title_of(by_hand) == "ROC: mean of n = 2 queries, AUC of the mean curve 0.8750"
+    assert title_of(by_hand) == "ROC: mean of n = 2 queries with 95% intervals"
     lists = results[0].lists()
     figure = plots.roc(lists)
     _, mean = figure.axes[0].lines
@@ -396,10 +413,15 @@ def test_roc_mean_of_queries(drawing, results):
         assert y == pytest.approx(sum(lifted(*curve, x) for curve in curves) / len(curves), rel=1e-12)
     points = xy(mean)
     area = sum((x2 - x1) * (y1 + y2) / 2 for (x1, y1), (x2, y2) in zip(points, points[1:]))
-    assert title_of(figure) == f"ROC: mean of n = {len(lists)} queries, AUC of the mean curve {area:.4f}"
+    assert title_of(figure) == f"ROC: mean of n = {len(lists)} queries with 95% intervals"
+    assert legend_texts(figure.axes[0])[0] == f"mean curve, area {area:.4f}"
+    at = len(points) // 2
+    heights = [lifted(*curve, points[at][0]) for curve in curves]
+    error = statistics.stdev(heights) / len(heights) ** 0.5
+    assert figure.axes[0].patches[0].get_xy()[at][1] == pytest.approx(max(0, points[at][1] - 1.96 * error))
     named = replaced(results[0], facts={**results[0].facts, "model": "A $x$", "dataset": "ring"})
-    said = f" of A $x$ on ring, filtered: mean of n = {len(lists)} queries, AUC of the mean curve "
-    assert title_of(plots.roc(named)) == f"ROC{said}{area:.4f}"
+    said = f" of A $x$ on ring, filtered: mean of n = {len(lists)} queries with 95% intervals"
+    assert title_of(plots.roc(named)) == f"ROC{said}"
     assert title_of(plots.precision_recall(named, "optimistic")).startswith(f"Precision and recall{said}")
     with pytest.raises(MetricError, match="roc needs a list with both relevant and irrelevant items; got none"):
         plots.roc(from_ranking([[1, 1]]))
@@ -514,12 +536,13 @@ def test_no_marker_is_cut(drawing, results):
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "10", "100"]
 
 
-def test_the_legend_has_the_colour_of_pale_bars(drawing, results):
-    """That of the model with the most ties, here the second."""
+def test_the_legend_of_pale_bars_is_grey(drawing, results):
+    """They have the colours of all models; the bin with most ties has the name of its model."""
     without = replaced(results[0], table=results[0].table.assign(tied_filtered=0))
     figure = plots.rank_distribution([without, results[1]], ["a", "b"])
     pale = figure.legends[0].get_patches()[legend_texts(figure.axes[0]).index("pale: tied with a rival")]
-    assert drawing.colors.to_hex(pale.get_facecolor()) == COLOURS[1]
+    assert drawing.colors.to_hex(pale.get_facecolor()) == figure_matplotlib.GREY
+    assert [text.get_text().split("\n")[0] for text in figure.axes[0].texts] == ["b:"]
 
 
 def figure_of_pairs(names, **more):
@@ -578,12 +601,12 @@ def test_relations_are_filled_where_they_are_decided(drawing, six):
     drawn = [[low[0], high[0]] for low, high in segments(figure.axes[0].lines[1])]
     assert drawn == frame[["low_corrected", "high_corrected"]].to_numpy().tolist()
     assert (frame["low_corrected"] < frame["low"]).all()
-    assert title_of(figure) == "2 differences; filled: decided, the interval (corrected for 2 groups) excludes 0"
-    assert title_of(plots.difference_plot(frame.iloc[:1])).endswith("(corrected for 2 groups) excludes 0")
+    assert title_of(figure) == "2 differences; filled: decided (95% intervals, corrected for 2 groups)"
+    assert title_of(plots.difference_plot(frame.iloc[:1])).endswith("(95% intervals, corrected for 2 groups)")
     pairs = plots.difference_plot(comparison, title=None, style="paper")
     dataset = comparison.results[0].facts["dataset"]
     assert title_of(pairs).startswith(
-        f"5 differences on {dataset}, n = 80; filled: decided, the interval (Holm, 5 tests)"
+        f"5 differences on {dataset}, n = 80; filled: decided (95% intervals, Holm over 5 tests)"
     )
     as_they_are = plots.difference_plot(frame.drop(columns=["low_corrected", "high_corrected"]))
     assert title_of(as_they_are) == "2 differences; filled: decided"

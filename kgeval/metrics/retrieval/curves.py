@@ -75,8 +75,8 @@ def mean_pr_curve(lists: RankedLists, ties: str = "expected", points: int = 11) 
     Returns
     -------
     pandas.DataFrame
-        Columns recall, precision and n: n is the number of queries with a relevant item, and precision is the mean over
-        these queries.
+        Columns recall, precision, n and standard_error: n is the number of queries with a relevant item, precision is
+        the mean over these queries, and standard_error that of the mean (NaN for a single query).
 
     Raises
     ------
@@ -92,7 +92,7 @@ def mean_pr_curve(lists: RankedLists, ties: str = "expected", points: int = 11) 
     --------
     >>> from kgeval.metrics.retrieval import from_ranking
     >>> mean_pr_curve(from_ranking([[1, 0, 0], [0, 1, 0]]), points=3).values.tolist()
-    [[0.0, 0.75, 2.0], [0.5, 0.75, 2.0], [1.0, 0.75, 2.0]]
+    [[0.0, 0.75, 2.0, 0.25], [0.5, 0.75, 2.0, 0.25], [1.0, 0.75, 2.0, 0.25]]
     """
     if isinstance(points, bool) or not isinstance(points, (int, np.integer)) or points < 2:
         raise MetricError(f"points must be an integer of at least 2; got {points!r}")
@@ -101,9 +101,25 @@ def mean_pr_curve(lists: RankedLists, ties: str = "expected", points: int = 11) 
     n = int(has_relevant.sum())
     grid = np.arange(points) / (points - 1)
     hits = HitCounts.of(untied)
-    sums = [interpolated_precision(untied, hits, float(recall))[has_relevant].sum() for recall in grid]
-    means = np.array(sums) / n if n else np.full(points, np.nan)
-    return pd.DataFrame({"recall": grid, "precision": means, "n": n})
+    values = np.array([interpolated_precision(untied, hits, float(recall))[has_relevant] for recall in grid])
+    means = values.sum(axis=1) / n if n else np.full(points, np.nan)
+    return pd.DataFrame({"recall": grid, "precision": means, "n": n, "standard_error": standard_error(values.T)})
+
+
+def standard_error(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the standard error of the mean of each column, NaN for fewer than two rows.
+
+    Parameters
+    ----------
+    values : numpy.ndarray of float64, shape (queries, points)
+
+    Examples
+    --------
+    >>> standard_error(np.array([[0.5], [1.0]])).tolist()
+    [0.25]
+    """
+    n = len(values)
+    return values.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.full(values.shape[1], np.nan)
 
 
 def roc_curves(lists: RankedLists) -> pd.DataFrame:

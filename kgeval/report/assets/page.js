@@ -213,6 +213,6 @@
 
   if (query) show(anchor);
   addEventListener("hashchange", () => show(location.hash.slice(1).split("?")[0]));
-  addEventListener("beforeprint", () => { for (const fold of all("#protocol, #notes")) fold.open = true; });
+  addEventListener("beforeprint", () => { for (const fold of all("#protocol, #notes, #glossary")) fold.open = true; });
   root.dataset.script = "done";
 })();
