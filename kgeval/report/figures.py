@@ -31,7 +31,8 @@ DIAGONAL = Line(((0.0, 0.0), (1.0, 1.0)), kind="dotted")
 TWO_LINES = 1.6  # rows of text that a row with a label of two lines takes
 LANE, LANE_HEIGHT = 0.84, 2.4  # width of the bars of a bin; rows of a panel of one of many models
 Z_95 = 1.96  # the normal quantile of 95% intervals
-Data, Numbers = Mapping[str, Any], npt.NDArray[np.float64]
+Data = Mapping[str, Any]
+Numbers = npt.NDArray[np.float64]
 
 
 def tower(tied: Sequence[int], total: int) -> int | None:
@@ -243,8 +244,8 @@ def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str)
             Dots(tuple((row[0], float(i)) for i, row in enumerate(found)), 0, tuple(map(bool, rows["decided"]))),
         )
         made.append(Panel(replace(axes[name], title=name + end), y, marks, _height(rows["label"]) + 0.2))
-    found = {bool(one) for _, _, rows in panels for one in rows["decided"]}
-    return Figure(title, tuple(made), tuple(entry for entry in DECIDED if entry[1].filled[0] in found))
+    kinds = {bool(one) for _, _, rows in panels for one in rows["decided"]}
+    return Figure(title, tuple(made), tuple(entry for entry in DECIDED if entry[1].filled[0] in kinds))
 
 
 def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:

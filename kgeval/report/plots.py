@@ -451,8 +451,8 @@ def precision_recall(
     words = "recall", "highest precision at this recall or a higher one"
     share = float((unnamed.n_relevant / unnamed.length)[unnamed.n_relevant > 0].mean())
     chance = f"random order: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
-    numbers = (mean[name].to_numpy() for name in ("recall", "precision", "standard_error"))
-    figure = figures.mean_curve(*numbers, heading, words, chance)
+    at, means, error = mean[["recall", "precision", "standard_error"]].to_numpy().T
+    figure = figures.mean_curve(at, means, error, heading, words, chance)
     return draw(figure, style, ax, title)
 
 
