@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted
 from kgeval.base.terminal import Screen
+from kgeval.base.wording import with_capital
 from kgeval.benchmarks.tables import mean_table, pair_table
 from kgeval.comparison.rows import interval_words
 from kgeval.comparison.texts import exchangeable_words, holm_words
 from kgeval.display import html
 from kgeval.display.html import Markup
 from kgeval.display.html_tables import html_table
-from kgeval.display.media import text_table
+from kgeval.display.media import blocks, text_table
 from kgeval.metrics.grammar import display_of
 from kgeval.results.clustering import PURPOSES
 from kgeval.stats.runs import MIN_TO_SEPARATE
@@ -108,11 +109,12 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     benchmark : Benchmark
     """
     verdict, pairs = benchmark.verdict, [pair_table(benchmark)] if len(benchmark.differences) else []
-    tables = map(html_table, [mean_table(benchmark, [benchmark.metric]), *pairs])
+    shown = [mean_table(benchmark, [benchmark.metric]), *pairs]
+    tables = [html_table(replace(table, columns=blocks(table.columns)[0])) for table in shown]
     return html.panel(
         verdict.headline,
-        html.line(verdict.details),
-        html.lines(benchmark.notes[:MAX_NOTES]),
+        html.line(f"{with_capital(verdict.details)}."),
+        html.lines([f"{with_capital(note)}." for note in benchmark.notes[:MAX_NOTES]]),
         html.tag("div", html.tag("style", PLAIN), *tables, class_="plain"),
         html.folded("All metrics", html_table(replace(mean_table(benchmark), notes=()))),
         html.folded("Protocol, tests and notes", html.lines(benchmark.header())),

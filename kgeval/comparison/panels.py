@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted
 from kgeval.base.terminal import distinct_labels
-from kgeval.base.wording import decimals_for
+from kgeval.base.wording import decimals_for, with_capital
 from kgeval.comparison.rows import model_order
 from kgeval.comparison.tables import shown_values
 from kgeval.comparison.texts import brief_header
 from kgeval.display import html
 from kgeval.display.differences import MAX_NAME, MAX_PAIRS, leader_first, shown_differences
-from kgeval.display.html import Markup, joined
+from kgeval.display.html import Markup
 from kgeval.display.html_tables import bar_table, html_table
 from kgeval.metrics.grammar import display_of
 
@@ -36,12 +36,14 @@ def comparison_panel(comparison: Comparison) -> Markup:
     metrics = shown_metrics(comparison, verdict.metric) if has_two else [verdict.metric]
     brief = [row for metric in metrics for row in rows if row["metric"] == metric]
     table = shown_differences(brief, alpha, has_metrics=has_two, is_brief=True, has_decisions=False)
-    differences = html_table(replace(table, notes=[*table.notes, ("", "bold: decided")]))
+    differences = html_table(
+        replace(table, notes=[*table.notes, ("", f"bold: decided (Holm, {counted(len(rows), 'test')})")])
+    )
     title, *more = verdict.parts
     ranks = f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].facts['dataset']}, paired"
     return html.panel(
         title if is_plain else f"Undecided: {title}",
-        html.line("; ".join([*more, ranks])),
+        html.line(f"{with_capital('; '.join([*more, ranks]))}."),
         _values(comparison, verdict.metric),
         differences if len(brief) <= MAX_PAIRS else html.folded(counted(len(brief), "difference"), differences),
         html.folded("All metrics", html_table(shown_values(comparison))),
@@ -76,4 +78,5 @@ def _values(comparison: Comparison, metric: str) -> Markup:
     numbers = list(zip(*(values[name] for name in (metric, f"{metric} low", f"{metric} high"))))
     digits = [decimals_for([row[0] for row in numbers], display_of(metric).decimals)] * len(names)
     bars = bar_table(names, numbers, digits, comparison.terms.confidence, is_close=True)
-    return joined(html.line(display_of(metric).heading), html_table(bars))
+    labels, shown, *others = bars.columns
+    return html_table(replace(bars, columns=[labels, replace(shown, heading=display_of(metric).heading), *others]))

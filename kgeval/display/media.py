@@ -155,16 +155,26 @@ def text_table(table: Table, screen: Screen = PIPE) -> str:
     B  0.50*
     * best value
     """
-    texts, starts = _blocks(table.texts)
+    texts, starts = blocks(table.texts)
     columns = [_screen_column(column, screen) for column in texts]
     notes = screen.lines(f"{'*' if sign == BOLD else sign} {text}".lstrip() for sign, text in table.notes)
     return "\n".join([screen.table(columns, table.faint, starts), *([notes] if table.notes else [])])
 
 
-def _blocks(columns: Sequence[Column]) -> tuple[Sequence[Column], list[int]]:
+def blocks(columns: Sequence[Column]) -> tuple[Sequence[Column], list[int]]:
     """Return columns of which the first has each of its labels once, and the rows where a further block of them begins.
 
     Columns stay as they are, and are one block, unless the first two hold labels, and one of the first repeats.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+
+    Examples
+    --------
+    >>> columns = [Column.of_labels("dataset", ["umls", "umls"]), Column.of_labels("model", ["A", "B"])]
+    >>> [cell.text for cell in blocks(columns)[0][0].cells]
+    ['umls', '']
     """
     if len(columns) < 2 or not (columns[0].is_label and columns[1].is_label):
         return columns, []

@@ -177,7 +177,7 @@ FOUR = {
         (TransE(**TABLES, norm=2), TransE(**TABLES, norm=2, power_norm=True), "geometry 'squared l2' here"),
         (TransE(**TABLES), TransE(**TABLES, normalise="entities-l2"), "entities divided by their L2 norms"),
         (ComplEx(**TABLES), ComplEx(**TABLES, layout="interleaved"), "table entities: other values (float64, 40 x 8)"),
-        (QuatE(**TABLES), QuatE(**TABLES, layout="interleaved"), "(interleaved: "),
+        (QuatE(**TABLES), QuatE(**TABLES, layout="interleaved"), "(interleaved)"),
         (QuatE(**TABLES), QuatE(**TABLES, form="pykeen"), "PyKEEN's form"),
         (SimplE(**FOUR), SimplE(**FOUR, form="pykeen"), "PyKEEN's form"),
         (SimplE(**FOUR), SimplE(**FOUR, clamp=(-20, 20)), "geometry 'dot clamped to [-20.0, 20.0]' here, 'dot' in"),

@@ -31,7 +31,6 @@ from kgeval.scorers.models.arithmetic import (
 
 SETTABLE = ("missing_entities", "missing_relations")  # attributes that may be assigned, because they are not tables
 LAYOUTS = ("halves", "interleaved")
-LAYOUT_WORDS = dict(zip(LAYOUTS, ("all real parts, then the others", "the parts of a number side by side")))
 INVERSE_ROWS = ("after", "alternating")
 NORMALISATIONS = ("none", "entities-l1", "entities-l2", "all-l2")
 
@@ -423,9 +422,9 @@ def described_layout(values: npt.ArrayLike, layout: str) -> str:
     Examples
     --------
     >>> described_layout(np.ones((3, 2)), "halves")
-    ' (halves: all real parts, then the others)'
+    ' (halves)'
     """
-    return "" if kind_of(as_array(values)) == "c" else f" ({layout}: {LAYOUT_WORDS[layout]})"
+    return "" if kind_of(as_array(values)) == "c" else f" ({layout})"
 
 
 def complex_product(left: Array, right: Array, conjugate: bool = False) -> Array:

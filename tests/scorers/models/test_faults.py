@@ -346,8 +346,7 @@ def test_descriptions_of_forms():
     )
     assert SimplE(*tables).description == "SimplE, 4 dimensions, no inverse relations"
     assert QuatE(tables[0], tables[2], form="pykeen").description == (
-        "QuatE, PyKEEN's form, 1 quaternion dimensions (halves: all real parts, then the others), "
-        "relations divided by their norms, no inverse relations"
+        "QuatE, PyKEEN's form, 1 quaternion dimensions (halves), relations divided by their norms, no inverse relations"
     )
 
 

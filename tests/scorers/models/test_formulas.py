@@ -25,8 +25,6 @@ from kgeval.scorers.models.distances import RotatE, TransE
 from kgeval.scorers.models.products import CP, ComplEx, DistMult, HolE, QuatE, SimplE
 from kgeval.scorers.models.tensors import RESCAL, BatchNorm, TuckER
 
-HALVES, INTERLEAVED = "(halves: all real parts, then the others)", "(interleaved: the parts of a number side by side)"
-
 
 @pytest.mark.parametrize("inverse", INVERSES)
 @pytest.mark.parametrize("name", CASES)
@@ -221,7 +219,7 @@ def test_normalised_vectors(normalise, expected):
         ),
         (
             RotatE([[1, 2, 3, 4]], [[0.5, 1.0]]),
-            f"RotatE, L1 norm of moduli, 2 complex dimensions {HALVES}, relations as phases in radians, "
+            "RotatE, L1 norm of moduli, 2 complex dimensions (halves), relations as phases in radians, "
             "no inverse relations",
         ),
         (
@@ -230,18 +228,18 @@ def test_normalised_vectors(normalise, expected):
         ),
         (
             RotatE([[1, 2]], [[1, 0]] * 4, layout="interleaved", inverse_relations="alternating"),
-            f"RotatE, L1 norm of moduli, 1 complex dimensions {INTERLEAVED}, relations as rotations, "
+            "RotatE, L1 norm of moduli, 1 complex dimensions (interleaved), relations as rotations, "
             "inverse relations alternating",
         ),
         (DistMult([[1, 2]], [[3, 4]]), "DistMult, 2 dimensions, no inverse relations"),
-        (ComplEx([[1, 2]], [[3, 4]]), f"ComplEx, 1 complex dimensions {HALVES}, no inverse relations"),
+        (ComplEx([[1, 2]], [[3, 4]]), "ComplEx, 1 complex dimensions (halves), no inverse relations"),
         (ComplEx([[1j, 2]], [[3, 4j]]), "ComplEx, 2 complex dimensions, no inverse relations"),
         (CP([[1, 2]], [[1, 2]], [[3, 4]]), "CP, 2 dimensions, no inverse relations"),
         (SimplE([[1, 2]], [[1, 2]], [[3, 4]], [[3, 4]]), "SimplE, 2 dimensions, no inverse relations"),
         (HolE([[1, 2]], [[3, 4]]), "HolE, 2 dimensions, no inverse relations"),
         (
             QuatE([[1, 2, 3, 4]], [[3, 4, 5, 6]]),
-            f"QuatE, 1 quaternion dimensions {HALVES}, relations divided by their norms, no inverse relations",
+            "QuatE, 1 quaternion dimensions (halves), relations divided by their norms, no inverse relations",
         ),
         (RESCAL([[1, 2]], [[[3, 4], [5, 6]]]), "RESCAL, 2 dimensions, no inverse relations"),
         (
