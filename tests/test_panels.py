@@ -248,7 +248,7 @@ def test_a_comparison_of_several(n_models, is_open):
     means = {name: mean_over_ranks(result, lambda rank: 1 / rank) for name, result in results.items()}
     order = sorted(means, key=lambda name: -means[name])
     assert [row[""] for row in values] == order
-    assert [row["value"] for row in values] == [f"{means[name]:.4f}" for name in order]
+    assert [row["MRR"] for row in values] == [f"{means[name]:.4f}" for name in order]
     wanted = comparison.differences[comparison.differences["metric"] == "mrr"]
     wanted = wanted.sort_values(["first", "second"], key=lambda names: names.map(order.index))
     assert [row["difference of"] for row in pairs] == [f"{a} - {b}" for a, b in zip(wanted["first"], wanted["second"])]

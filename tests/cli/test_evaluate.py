@@ -224,8 +224,7 @@ def test_all_that_a_model_file_leaves_open(root, capsys):
     model = kgeval.models.RotatE(entities, phases, norm=2, layout="interleaved", phase_unit=0.5)
     assert content["metrics"]["both"]["mr"] == kgeval.evaluate(model, dataset, progress=False)["mr"]
     assert content["notes"][:3] == [
-        "RotatE, L2, 2 complex dimensions (interleaved: the parts of a number side by side), "
-        "relations as phases in units of 0.5 radians, "
+        "RotatE, L2, 2 complex dimensions (interleaved), relations as phases in units of 0.5 radians, "
         "no inverse relations",
         "the rows of relations were read as all relations, in id order (relation_labels='ids')",
         "arrays of the model file that were left out (ignore=): bias",
