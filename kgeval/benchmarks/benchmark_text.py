@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kgeval.base.checks import counted
 from kgeval.base.terminal import Screen
 from kgeval.base.wording import with_capital
-from kgeval.benchmarks.tables import mean_table, pair_table
+from kgeval.benchmarks.tables import mean_table, pair_table, paper_table
 from kgeval.comparison.rows import interval_words
 from kgeval.comparison.texts import exchangeable_words, holm_words
 from kgeval.display import html
@@ -109,13 +109,13 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     benchmark : Benchmark
     """
     verdict, pairs = benchmark.verdict, [pair_table(benchmark)] if len(benchmark.differences) else []
-    shown = [mean_table(benchmark, [benchmark.metric]), *pairs]
-    tables = [html_table(replace(table, columns=blocks(table.columns)[0])) for table in shown]
+    means = (paper_table if len(benchmark.datasets) > 1 else mean_table)(benchmark, [benchmark.metric])
     return html.panel(
         verdict.headline,
         html.line(f"{with_capital(verdict.details)}."),
         html.lines([f"{with_capital(note)}." for note in benchmark.notes[:MAX_NOTES]]),
-        html.tag("div", html.tag("style", PLAIN), *tables, class_="plain"),
+        html.tag("div", html.tag("style", PLAIN), html_table(means), class_="plain"),
+        *(html.folded("Differences", html_table(replace(one, columns=blocks(one.columns)[0]))) for one in pairs),
         html.folded("All metrics", html_table(replace(mean_table(benchmark), notes=()))),
         html.folded("Protocol, tests and notes", html.lines(benchmark.header())),
     )

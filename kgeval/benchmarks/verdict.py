@@ -118,10 +118,10 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
             won = frame[(frame["better"] == found[0]) & frame["dataset"].isin(datasets)]
             sizes = won["difference"].abs().groupby(won["dataset"]).min()[datasets]
             decimals = enough_decimals(sizes, display.decimals)
-            shown = [written(size, decimals) for size in sizes]
+            shown = [f"{shown_name(on, MAX_SHORT)} (+{written(size, decimals)})" for on, size in zip(datasets, sizes)]
             ends = f"{written(sizes.min(), decimals)} to {written(sizes.max(), decimals)}"
-            by = listed(shown) if len(shown) <= MAX_WITH_NUMBERS else ends
-            best.append(f"{shown_name(found[0], MAX_SHORT)} on {_where(datasets)} by {by}")
+            where = listed(shown) if len(shown) <= MAX_WITH_NUMBERS else f"{_where(datasets)} by {ends}"
+            best.append(f"{shown_name(found[0], MAX_SHORT)} on {where}")
             p_values.append(float(won["p_corrected"].max()))
     open_on = [dataset for dataset in benchmark.datasets if len(leaders[dataset]) > 1]
     none = [dataset for dataset in benchmark.datasets if not leaders[dataset]]
@@ -130,7 +130,7 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
     if not best:
         return f"{display.heading}: {'; '.join(texts)}"
     p_value = p_equals(max(p_values), benchmark.alpha).replace("=", "≤")
-    return "; ".join([f"Best in {display.heading}: {', '.join(best)} ({p_value})", *texts])
+    return "; ".join([f"Best in {display.heading}: {', '.join(best)}, {p_value}", *texts])
 
 
 def _where(datasets: Sequence[str]) -> str:

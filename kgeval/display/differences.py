@@ -20,7 +20,7 @@ from kgeval.display.table import Cell, Column, Table, difference_cell, heading_o
 from kgeval.metrics.grammar import display_of
 from kgeval.stats.moments import FEW_CLUSTERS
 
-MANY = 4  # models; from so many on, people are shown the differences in the first metric alone
+MANY = 3  # models; from so many on, people are shown the differences in the first metric alone
 MAX_PAIRS, MAX_RIVALS = 10, 5  # pairs that a terminal shows; of more pairs, rivals of the leader
 MAX_PLACES = 3  # differences that a note names before it counts the others
 MAX_NAME, MIN_NAME = 40, 8  # characters of the name of a model
@@ -164,7 +164,7 @@ def decimals_of(rows: Iterable[Mapping[Any, Any]]) -> dict[str, int]:
 def screen_differences(differences: pd.DataFrame, alpha: float, screen: Screen = PIPE) -> str:
     """Return the differences of a comparison for a terminal, those of the leader first.
 
-    Of four and more models, the differences in the first metric are shown; of more than `MAX_PAIRS` pairs without a
+    Of three and more models, the differences in the first metric are shown; of more than `MAX_PAIRS` pairs without a
     common baseline, the leader against its closest rivals.
 
     Parameters

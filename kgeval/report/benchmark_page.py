@@ -103,8 +103,9 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     rest = [note for note in notes if note not in grave]
     of_best = _moved(benchmark)
     details = [f"{with_capital(verdict.details)}."] if verdict.details else []
-    details += _moved_words(of_best, benchmark.metric)
     is_several = min(len(benchmark.datasets), len(places)) > 1
+    decided = [row for row in of_best if not is_several or len(verdict.leaders.get(row["dataset"], ())) == 1]
+    details += _moved_words(decided, benchmark.metric, not is_several)
     means = _means(benchmark, places)
     first: list[page.PagePart] = [_overview(benchmark, places) if is_several else means, page.Lines(grave, "caution")]
     made = [page.first_section(title, verdict.headline, "", details, first)]
@@ -260,16 +261,15 @@ def _moved(benchmark: Benchmark) -> Rows:
     return found
 
 
-def _moved_words(rows: Rows, metric: str) -> list[str]:
+def _moved_words(rows: Rows, metric: str, has_one: bool) -> list[str]:
     """Return the sentence on the largest loss of each dataset; of one dataset, also on the largest gain."""
-    has_one = len({row["dataset"] for row in rows}) == 1
     texts = []
     for (dataset, verb), (row, *_) in grouped(((row["dataset"], row["verb"]), row) for row in rows).items():
         size = signed(row["difference"], display_of(metric).decimals)
         where = f"{shown_name(row['relation'])} ({size}{'' if row['decided'] else ', undecided'})"
         texts += [f"{verb} most on {where}"] if has_one else [f"{dataset}: {where}"] if verb == "loses" else []
-    start = f"Against {rows[0]['second']}" if has_one else LOSSES
-    return [f"{start}: {(', ' if has_one else '; ').join(texts)}."] if texts else []
+    start, sign = (f"Against {rows[0]['second']}", ", ") if has_one and rows else (LOSSES, "; ")
+    return [f"{start}: {sign.join(texts)}."] if texts else []
 
 
 def _where(benchmark: Benchmark, rows: Rows) -> list[page.Section]:

@@ -483,9 +483,9 @@ def _marks(row: BoardRow, runs: Sequence[BoardRun]) -> tuple[str, ...]:
     pairs = [(run, other) for run in row.runs for other in runs if other is not run]
     equal = [(run.card.seed, other) for run, other in pairs if other.card.hash == run.card.hash]
     same = dict.fromkeys(other.file if other.name == row.model else other.name for _, other in equal)
-    seeds = listed([str(seed) for seed in dict.fromkeys(seed for seed, _ in equal)])
-    found = [f"duplicate of {listed(list(same), MAX_SAME)}"] if same else []
-    found = [f"seed {seeds}: {text}" if len(row.runs) > 1 else text for text in found]
+    seeds = listed(list(dict.fromkeys(str(seed) for seed, _ in equal)))
+    which = f"seed {seeds}: " if len(row.runs) > 1 else ""
+    found = [f"{which}duplicate of {listed(list(same), MAX_SAME)}"] if same else []
     return tuple(dict.fromkeys([*found, *(run.doubt.partition(":")[0] for run in row.runs if run.doubt)]))
 
 

@@ -141,8 +141,8 @@ def _fit(figure: value.Figure, drawn: Figure, all_axes: Sequence[Axes], style: S
     def grow() -> None:
         for _ in range(2 * is_new):  # the first time, the texts may leave no room for the axes
             boxes = [axes.get_position(original=True) for axes in all_axes]
-            sizes = [(one, box.width * style.width) for (one, _), box in zip(panels, boxes)]
-            wanted = [width if one.is_square else one.height * style.row for one, width in sizes]
+            sizes = [box.width * style.width for box in boxes]
+            wanted = [size if one.is_square else one.height * style.row for (one, _), size in zip(panels, sizes)]
             found = sum(box.height for box in boxes) * drawn.get_figheight()
             drawn.set_figheight(drawn.get_figheight() + sum(wanted) - found)
             drawn.draw_without_rendering()

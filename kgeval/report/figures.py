@@ -24,7 +24,7 @@ MANY_CURVES, N_COLOURED = 10, 4  # of so many curves, the first ones have colour
 MAX_BESIDE = 4  # models whose bars stand beside each other; each of more models has a panel
 TOWER = 0.05  # the share of all ranks, tied in one bin, from which on the bin is marked
 MARKED = tuple(step * 10**power for power in range(9) for step in (1, 3))  # values of k that have a marker
-MIN_RANKS = 10  # a group with fewer ranks has an open mark and a pale interval
+MIN_RANKS, MANY_POINTS = 10, 22  # a group with fewer ranks has an open mark, a curve of so many points no markers
 PALE = 0.3
 DECIDED = (("decided", Dots((), 0, (True,))), ("undecided", Dots((), 0, (False,))))
 DIAGONAL = Line(((0.0, 0.0), (1.0, 1.0)), kind="dotted")
@@ -105,7 +105,7 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     """Return hits@k of each model with intervals; where a value is bounded, its bounds; and the chance level.
 
     Of many models, all but the first ones are thin grey curves, only the first has a band, and the axis is that of the
-    first ones: where a curve is lower, it runs along the edge.
+    first ones: other curves begin where they reach it.
 
     Parameters
     ----------
@@ -130,16 +130,26 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     legend = list(zip(names, lines))
     seen = [end for name in ("values", "low", "high") for of_model in hits[name][:n_coloured] for end in of_model]
     y = Axis.of_values("hits@k", seen if len(names) > n_coloured else [0.0, 1.0], unit=True)
-    kept = [np.maximum(np.array(values, dtype=np.float64), y.low) for values in hits["values"][n_coloured:]]
-    others = [Line(points_of(x_values, values), kind="ink", opacity=0.4) for values in kept]
+    y = replace(y, title=f"hits@k, from {max(0.0, y.low):.2f} on") if len(names) > n_coloured else y
+    kept = [_from(y.low, x_values, np.array(values, dtype=np.float64)) for values in hits["values"][n_coloured:]]
+    others = [Line(points, kind="ink", opacity=0.4) for points in kept]
     lines = [*others, *lines]
     legend += [(counted(len(others), "other model"), others[0])] if others else []
     if hits["chance"] is not None:
-        lines.append(Line(points_of(x_values, np.maximum(hits["chance"], y.low)), kind="dotted"))
+        lines.append(Line(_from(y.low, x_values, np.array(hits["chance"])), kind="dotted"))
         legend.append(("chance", lines[-1]))
     x = Axis.of_log("k (filtered ranks, ties at their mean)", x_values[-1])
     x = replace(x, low=x.at(-0.02), high=x.at(1.02))  # so that no marker is cut
     return Figure(title, (Panel(x, y, (*bands, *lines)),), tuple(legend))
+
+
+def _from(low: float, x: Numbers, y: Numbers) -> tuple[tuple[float, float], ...]:
+    """Return the part of a curve that never falls from the height `low` on; the x axis is logarithmic."""
+    first = int(np.searchsorted(y, low))
+    if not 0 < first < len(y):
+        return points_of(x[first:], y[first:])
+    share = (low - y[first - 1]) / (y[first] - y[first - 1])
+    return points_of([x[first - 1] * (x[first] / x[first - 1]) ** share, *x[first:]], [low, *y[first:]])
 
 
 def first_number(bucket: Any) -> tuple[float, bool]:
@@ -184,7 +194,7 @@ def values_by_group(
     axis : str
         The title of the axis of groups, for columns.
     """
-    step, n_models, seen = min(0.16, 0.7 / len(frames)), len(frames), []
+    step, n_models, seen = min(0.08 if axis else 0.16, 0.7 / len(frames)), len(frames), []
     found = []
     for m, frame in enumerate(frames.values()):
         rows = frame.reindex(groups)
@@ -225,7 +235,7 @@ def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str)
     Parameters
     ----------
     panels : sequence of (str, str, pandas.DataFrame)
-        The title of the axis and what ends it, such as a dataset; panels with one title have one axis. The tables have
+        The title of the axis, and a dataset or ""; panels with one title have one axis. The tables have
         the columns ``difference, low, high, decided, label``.
     title : str
     """
@@ -234,18 +244,20 @@ def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str)
     axes = {
         name: Axis.of_values(name, [0.0, *np.concatenate(found).ravel()]) for name, found in grouped(numbers).items()
     }
-    for (name, end, rows), (_, values) in zip(panels, numbers):
-        found = values.tolist()
+    last = {name: i for i, (name, _, _) in enumerate(panels)}
+    for place, ((name, dataset, rows), (_, values)) in enumerate(zip(panels, numbers)):
+        found, x = values.tolist(), axes[name]
+        x = x if place == last[name] else replace(x, title="", ticks=tuple((at, "") for at, _ in x.ticks))
         ends = [(low, float(i), high, float(i)) for i, (_, low, high) in enumerate(found) if math.isfinite(low + high)]
-        y = Axis.of_rows(rows["label"].tolist())
+        y = Axis.of_rows(rows["label"].tolist(), dataset)
         marks = (
             Line(((0.0, y.low), (0.0, y.high)), kind="dotted"),
             Line.of_parts(ends, "interval", 0),
             Dots(tuple((row[0], float(i)) for i, row in enumerate(found)), 0, tuple(map(bool, rows["decided"]))),
         )
-        made.append(Panel(replace(axes[name], title=name + end), y, marks, _height(rows["label"]) + 0.2))
+        made.append(Panel(x, y, marks, _height(rows["label"]) + 0.2))
     kinds = {bool(one) for _, _, rows in panels for one in rows["decided"]}
-    return Figure(title, tuple(made), tuple(entry for entry in DECIDED if entry[1].filled[0] in kinds))
+    return Figure(title, tuple(made), DECIDED if len(kinds) > 1 else ())
 
 
 def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:
@@ -290,7 +302,8 @@ def mean_curve(
     """
     x_axis, y_axis = (Axis.of_values(name, [0.0, 1.0], unit=True) for name in names)
     area = float(np.sum(np.diff(x) * (y[1:] + y[:-1])) / 2)
-    legend = ((f"mean curve, area {area:.4f}", Line(points_of(x, y), 0, "bold")), chance)
+    marked = tuple(range(len(x))) if len(x) < MANY_POINTS else ()
+    legend = ((f"mean curve, area {area:.4f}", Line(points_of(x, y), 0, marked=marked)), chance)
     low, high = (points_of(x, np.clip(y + sign * Z_95 * error, 0.0, 1.0)) for sign in (-1, 1))
     band = (Area((*low, *high[::-1]), 0),) if np.isfinite(error).all() else ()
     panel = Panel(x_axis, y_axis, (*band, *(mark for _, mark in reversed(legend))), is_square=True)

@@ -13,7 +13,7 @@ from kgeval.base.checks import listed
 from kgeval.base.wording import shown_label, signed
 from kgeval.comparison.verdict import MIN_GROUP, MIN_SHARE, min_group
 from kgeval.display.differences import edge_of
-from kgeval.display.html import axis_ends, difference_bar, tag
+from kgeval.display.html import axis_ends, difference_bar
 from kgeval.display.html_tables import short
 from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.default_metrics import PAGE_METRICS
@@ -62,18 +62,14 @@ def _of_pair(report: Report, pair: Pair) -> list[PagePart]:
 
 
 def gains(report: Report, pair: Pair) -> Table:
-    """Return the relations with the largest gains and with the largest losses, each on a scale of its own; the rest."""
+    """Return the relations with the largest gains and with the largest losses, on one scale; then the rest."""
     known = pair.relations[pair.relations["contribution"].notna()]
     parts = dict(zip((pair.first, pair.second), moved(pair.relations, report.metric, N_GAINS)))
-    limits = [edge_of(part["contribution"].abs().tolist()) for part in parts.values()]
-    groups = [(f"{report.short(model)} better", len(part)) for model, part in parts.items()]
-    pictures: list[Cell] = []
-    for (model, part), limit in zip(parts.items(), limits):
-        sizes = part["contribution"].abs()
-        note = f"a full bar is {_plain(limit)}"
-        bars = [Cell(drawing=partial(charts.contribution_bar, size, limit, model)) for size in sizes]
-        pictures += [replace(bar, note=note) for bar in bars[:1]] + bars[1:]
     shown = pd.concat(list(parts.values()))
+    limit = edge_of(shown["contribution"].abs().tolist())
+    groups = [(f"{report.short(model)} better", len(part)) for model, part in parts.items() if len(part)]
+    sizes = [(model, abs(size)) for model, part in parts.items() for size in part["contribution"]]
+    pictures = [Cell(drawing=partial(charts.contribution_bar, size, limit, model)) for model, size in sizes]
     others = known.drop(index=shown.index)
     ends = {**({f"the other {len(others)}": others} if len(others) else {}), f"all {len(known)}": known}
     amounts = [*shown["contribution"], *(part["contribution"].sum() for part in ends.values())]
@@ -81,7 +77,7 @@ def gains(report: Report, pair: Pair) -> Table:
     decimals = max(5, display_of(report.metric).decimals)
     columns = [
         Column("relation", [*labels_of(shown), *map(Cell, ends)], is_label=True),
-        Column("size", [*pictures, *[Cell()] * len(ends)], head=partial(tag, "span", "size")),
+        Column("size", [*pictures, *[Cell()] * len(ends)], head=partial(axis_ends, "0", "", _plain(limit))),
         replace(gaps, cells=[*gaps.cells, *[Cell()] * len(ends)]),
         Column("contribution", [Cell(signed(value, decimals), numbers=(value,)) for value in amounts]),
         Column.of_counts("ranks", [*shown["n"], *(part["n"].sum() for part in ends.values())]),
@@ -91,7 +87,7 @@ def gains(report: Report, pair: Pair) -> Table:
         f"Relations that move the difference in {report.heading} most, {names}. Size: the contribution, which is the "
         f"share of the ranks x the difference; contributions add up. {decided_text(len(pair.relations), 'relations')}"
     )
-    groups = [*(group for group in groups if group[1]), ("together", len(ends))]
+    groups.append(("together", len(ends)))
     return Table(columns, caption=caption, name=f"gains-{pair.second}", groups=groups, kind="gains")
 
 

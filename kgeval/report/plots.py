@@ -73,6 +73,7 @@ Ranked = Results | Comparison | Benchmark
 GroupTables = Ranked | pd.DataFrame | Sequence[EvaluationResult | pd.DataFrame]
 Differences = pd.DataFrame | Comparison | Benchmark
 Names = Sequence[str] | Mapping[str, str] | None
+MAX_DATASET, FEW_DATASETS = 14, 10  # characters of a dataset beside its rows; datasets that are few for a test
 MAX_RELATION = 23  # characters of a relation that is no path; the number of ranks may stand below it
 HEADINGS = {figures.rank_distribution: "Distribution of ranks", figures.hits_curve: "Hits@k"}
 ROC_POINTS = 101
@@ -171,7 +172,7 @@ def relation_comparison(
         See `kgeval.report.plots`; a mapping also gives the names of relations.
     limit : int, optional
         Only the `limit` relations with the most ranks are drawn; the title gives the number of all relations. By
-        default 30, in a paper 15, and fewer of five and more models.
+        default 20, in a paper 12, and fewer of many models.
     style, ax, title
         See `kgeval.report.plots`.
 
@@ -182,7 +183,7 @@ def relation_comparison(
     """
     found = _grouped(groups, "relation", metric, names)
     if limit is None:
-        limit = max(8, min(15 if style == "paper" else 30, 120 // len(found.frames)))
+        limit = max(8, min(12 if style == "paper" else 20, 120 // len(found.frames)))
     check_positive_int("limit", limit, MetricError)
     order = found.sizes.sort_values(ascending=False, kind="stable").index
     drawn = order[:limit]
@@ -304,7 +305,7 @@ def difference_plot(
         for (metric, *on), part in rows.groupby(["metric", *(["dataset"] if len(datasets) > 1 else [])], sort=False):
             shown = display_of(metric)
             heading = f"difference of {shown.heading}{' (lower is better)' if shown.lower_is_better else ''}"
-            parts.append((heading, "".join(f" on {printable(one)}" for one in on), leader_first(part)))
+            parts.append((heading, short("".join(map(printable, on)), MAX_DATASET), leader_first(part)))
     parts = [(*words, part.iloc[: max(1, limit // len(parts))]) for *words, part in parts]
     n_drawn = sum(len(part) for *_, part in parts)
     size = f"{n_drawn:,} of {len(table):,} differences" if n_drawn < len(table) else f"{n_drawn:,} differences"
@@ -361,6 +362,7 @@ def critical_differences(
     groups = [(models.index(group[0]), models.index(group[-1])) for group in across.groups]
     told = "bars join models that are not told apart" if groups else "all models are told apart"
     told = f"; {told} (Nemenyi's test, significance level {across.alpha:g})"
+    told += "; few datasets, so only very large differences show" if n_datasets < FEW_DATASETS else ""
     told = told if across.nemenyi is not None else ", no result of Nemenyi's test"
     difference = None if across.nemenyi is None else across.nemenyi.critical_difference
     x_name = f"mean rank over {counted(n_datasets, 'dataset')} (1 is best)"
@@ -448,7 +450,7 @@ def precision_recall(
     if not n:
         raise MetricError("precision_recall needs a list with a relevant item; got none")
     heading = f"Precision and recall{source}: mean of n = {n:,} queries with 95% intervals"
-    words = "recall", "highest precision at this recall or a higher one"
+    words = "recall", "interpolated precision"
     share = float((unnamed.n_relevant / unnamed.length)[unnamed.n_relevant > 0].mean())
     chance = f"random order: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
     at, means, error = mean[["recall", "precision", "standard_error"]].to_numpy().T
@@ -573,9 +575,8 @@ def _draw_ranks(
     if len(set(sizes)) > 1:
         shown_names = distinct_labels(list(named), 24)
         n, labels = "n in the legend", [f"{name} (n = {size:,})" for name, size in zip(shown_names, sizes)]
-    has_one_band = build is figures.hits_curve and len(shown) >= figures.MANY_CURVES
-    bands = f"with 95% intervals{' of the best model' if has_one_band else ''}"
-    figure = build(labels, count(shown), f"{HEADINGS[build]} on {_dataset_of(shown[0])}: {n}, {bands}")
+    of = " of the best model" if build is figures.hits_curve and len(shown) >= figures.MANY_CURVES else ""
+    figure = build(labels, count(shown), f"{HEADINGS[build]} on {_dataset_of(shown[0])}: {n}, with 95% intervals{of}")
     return draw(replace(figure, cautions=("; ".join(cautions),)), style, ax, title)
 
 

@@ -339,7 +339,7 @@ def test_the_headline_says_who_by_how_much_and_how_surely(tmp_path):
     ]
     p_value = rows["p_corrected"].max()
     p_value = "p &lt; 0.0001" if p_value < 0.0001 else f"p ≤ {p_value:.4f}"
-    assert found == f"Best in MRR: A on ring-40 and ring-60 by {leads[0]:.4f} and {leads[1]:.4f} ({p_value})"
+    assert found == f"Best in MRR: A on ring-40 (+{leads[0]:.4f}) and ring-60 (+{leads[1]:.4f}), {p_value}"
     found, bench = headline_of(cases.runs_of((12, 14), ("A", "B"), (1, 2)), tmp_path, metrics="mrr")
     assert set(bench.differences["decision"]) == {"undecided"}
     assert found == "MRR: undecided on ring-12 and ring-14"

@@ -219,7 +219,11 @@ def test_runs_without_a_name_are_shown_by_their_file_and_not_averaged(card, tmp_
     assert board.notes == (note.replace("2", "3"),)
     write_board(board, tmp_path / "board.html")
     (row,) = Reader(tmp_path / "board.html").rows("leaders")
-    assert [text for text, _ in row][1::2] == ["second1 run, no name; A", "below/B.json1 run, no name; A", "0.1000"]
+    assert [text for text, _ in row][1::2] == [
+        "second1 run, no name; A",
+        "below/B.json1 run, no name; A",
+        "0.1000 intervals overlap",
+    ]
 
 
 def test_a_lead_is_over_another_model(card, tmp_path):

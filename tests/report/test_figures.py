@@ -10,7 +10,7 @@ import pytest
 import kgeval
 from kgeval import Dataset
 from kgeval.metrics.retrieval.inputs import from_ranking
-from kgeval.report import plots
+from kgeval.report import figures, plots
 from kgeval.report.colours import COLOURS
 from kgeval.report.figure import Dots
 from kgeval.report.figure_matplotlib import draw
@@ -156,6 +156,14 @@ def shares_of_matplotlib(axes):
         else:
             found["areas"].append((model(face), place(patch.get_xy()[:-1])))
     return found
+
+
+def test_a_curve_begins_where_it_reaches_the_axis():
+    """From .4 at k = 1 to .6 at k = 10: .5 half-way on the logarithmic axis; never that high: no point."""
+    k = np.array([1.0, 10.0, 100.0])
+    assert figures._from(0.5, k, np.array([0.4, 0.6, 0.9])) == ((pytest.approx(10**0.5), 0.5), (10, 0.6), (100, 0.9))
+    assert figures._from(0.4, k, np.array([0.4, 0.6, 0.9])) == ((1, 0.4), (10, 0.6), (100, 0.9))
+    assert figures._from(0.95, k, np.array([0.4, 0.6, 0.9])) == ()
 
 
 @pytest.fixture

@@ -180,8 +180,8 @@
 
   function stack(table, isCut) {
     const heads = all("tr:last-child > *", table.tHead);
-    let n = heads.filter((head, i) => i && !head.classList.contains("drawn")).length;
     table.classList.add("stacked");
+    let n = heads.filter((head, i) => i && head.offsetWidth && !head.classList.contains("drawn")).length;
     table.style.setProperty("--columns", n);
     if (!isCut()) return;
     table.classList.add("labelled"); // the numbers of a row need several lines, so each has its heading
@@ -213,6 +213,6 @@
 
   if (query) show(anchor);
   addEventListener("hashchange", () => show(location.hash.slice(1).split("?")[0]));
-  addEventListener("beforeprint", () => { for (const fold of all("#protocol, #notes, #glossary")) fold.open = true; });
+  addEventListener("beforeprint", () => { for (const fold of all("#protocol, #notes")) fold.open = true; });
   root.dataset.script = "done";
 })();
