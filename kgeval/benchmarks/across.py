@@ -308,8 +308,8 @@ def _friedman_line(test: Friedman, alpha: float) -> str:
     freedom = test.n_models - 1
     verdict = "the models differ" if test.p_value <= alpha else "no difference between the models is found"
     kind = "exact" if test.is_exact else "F distribution"
-    f = "infinite" if np.isinf(test.f) else f"{test.f:.2f}"
+    f = "" if np.isinf(test.f) else f", F {test.f:.2f} with {freedom} and {freedom * (test.n_datasets - 1)}"
     return (
         f"Friedman's test: {verdict}, {p_equals(test.p_value, alpha)} ({kind}; chi-square {test.chi2:.2f} with "
-        f"{freedom} degrees of freedom, F {f} with {freedom} and {freedom * (test.n_datasets - 1)})"
+        f"{freedom} degrees of freedom{f})"
     )

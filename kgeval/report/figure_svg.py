@@ -112,7 +112,7 @@ def _ticks_below(places: Sequence[tuple[float, str]], y: float, has_names: bool)
     need = max(((a + b) / (two - one) for ((one, _), a), ((two, _), b) in pairs), default=0.0)
     if has_names and need > 1.0:
         turned = [(x, short(text.replace("\n", " "), LABEL)) for x, text in places]
-        return _width_of(turned) + 6, [
+        return _width_of(turned) + 14, [
             _text(0, 0, text, "end", "tick", transform=f"translate({x + 4:.1f} {y + 5:.1f}) rotate(-90)")
             for x, text in turned
         ]

@@ -145,7 +145,7 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
 
 def _from(low: float, x: Numbers, y: Numbers) -> tuple[tuple[float, float], ...]:
     """Return the part of a curve that never falls from the height `low` on; the x axis is logarithmic."""
-    first = int(np.searchsorted(y, low))
+    first = int(np.argmax(np.append(y >= low, True)))
     if not 0 < first < len(y):
         return points_of(x[first:], y[first:])
     share = (low - y[first - 1]) / (y[first] - y[first - 1])

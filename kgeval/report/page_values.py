@@ -90,5 +90,6 @@ def meaning_of(spec: str) -> str:
     spec : str
     """
     (metric,) = parse_all([spec])
-    about = (type(metric).__doc__ or "").strip().partition("\n")[0].replace("`", "")
+    about = (type(metric).__doc__ or "").strip().partition("\n")[0]
+    about = about.replace("`", "").replace("at most k", f"at most {spec.partition('@')[2]}")
     return f"{about} {'Higher' if metric.higher_is_better else 'Lower'} is better."

@@ -178,6 +178,12 @@
 
   const phone = matchMedia("(max-width: 40rem)");
 
+  function titleOf(head) { // with the ends of the axis of its drawings
+    const axis = find(".axis", head);
+    const ends = axis ? `${axis.firstChild.textContent} to ${axis.lastChild.textContent}` : "";
+    return [textOf(head), ends].filter(Boolean).join(", ");
+  }
+
   function stack(table, isCut) {
     const heads = all("tr:last-child > *", table.tHead);
     table.classList.add("stacked");
@@ -186,7 +192,7 @@
     if (!isCut()) return;
     table.classList.add("labelled"); // the numbers of a row need several lines, so each has its heading
     for (const row of all("tbody tr", table)) {
-      if (row.cells.length === heads.length) [...row.cells].forEach((cell, i) => { cell.dataset.head = textOf(heads[i]); });
+      if (row.cells.length === heads.length) [...row.cells].forEach((cell, i) => { cell.dataset.head = titleOf(heads[i]); });
     }
     while (n > 1 && isCut()) table.style.setProperty("--columns", n -= 1);
   }
