@@ -308,7 +308,7 @@ def difference_plot(
             parts.append((heading, short("".join(map(printable, on)), MAX_DATASET), leader_first(part)))
     parts = [(*words, part.iloc[: max(1, limit // len(parts))]) for *words, part in parts]
     n_drawn = sum(len(part) for *_, part in parts)
-    size = f"{n_drawn:,} of {len(table):,} differences" if n_drawn < len(table) else f"{n_drawn:,} differences"
+    size = f"first {n_drawn:,} of {len(table):,} differences" if n_drawn < len(table) else f"{n_drawn:,} differences"
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
     return draw(figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}"), style, ax, title)

@@ -174,8 +174,9 @@ def test_tables_of_a_comparison_that_decides_nothing_say_so(capsys):
     latex = printed(capsys, *UNDECIDED, "--to", "latex")
     notes = (f"bold: {BOLD}".replace("p > 0.05", "$p > 0.05$"), NOTE.replace("p <= 0.05", r"$p \leq 0.05$"))
     *table, widths, about = latex.splitlines()
-    assert table[-2:] == [rf"\par{{\raggedright\footnotesize {said}\par}}" for said in notes]
-    assert r"\footnotesize 95\% intervals reach at most this far from the values: " in widths
+    lines = [rf"\par{{\raggedright\footnotesize {said}\par}}" for said in notes]
+    assert table[-2:] == [lines[0].replace(r"\par{", r"\par\smallskip{"), lines[1]]  # apart from the last rule
+    assert r"\footnotesize 95\% intervals: at most $\pm$" in widths
     assert about.endswith(r" ranks\par}")
 
 

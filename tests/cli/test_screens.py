@@ -376,8 +376,9 @@ def test_latex_says_its_protocol(capsys):
     protocol = json.loads(printed(capsys, "show", "near.kgeval", "--to", "json"))
     about = protocol["facts"]
     said = (
-        f"% protocol: graph, test; {kg.load_result('near.kgeval').protocol.describe()}, realistic ties; protocol "
-        f"{protocol['protocol_fingerprint']}, dataset {about['dataset_fingerprint'][:8]}, kgeval {about['version']}"
+        f"% protocol: graph (dataset {about['dataset_fingerprint'][:8]}), test; "
+        f"{kg.load_result('near.kgeval').protocol.describe()}; ties: mean rank (realistic); protocol "
+        f"{protocol['protocol_fingerprint']}, kgeval {about['version']}"
     )
     shown = printed(capsys, "show", "near.kgeval", "--metrics", "mrr,mr", "--to", "latex").splitlines()
     compare = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr,mr", "--to", "latex")
