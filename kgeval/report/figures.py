@@ -307,7 +307,7 @@ def mean_curve(
     low, high = (points_of(x, np.clip(y + sign * Z_95 * error, 0.0, 1.0)) for sign in (-1, 1))
     band = (Area((*low, *high[::-1]), 0),) if np.isfinite(error).all() else ()
     panel = Panel(x_axis, y_axis, (*band, *(mark for _, mark in reversed(legend))), is_square=True)
-    return Figure(title, (panel,), legend)
+    return Figure(f"{title} with 95% intervals" if band else title, (panel,), legend)
 
 
 def rank_diagram(

@@ -39,7 +39,7 @@ from kgeval.metrics import parse
 from kgeval.metrics.grammar import display_of
 from kgeval.metrics.pointwise import reliability_curve
 from kgeval.metrics.retrieval.base import check_lists
-from kgeval.metrics.retrieval.curves import mean_pr_curve, roc_curves, standard_error
+from kgeval.metrics.retrieval.curves import mean_pr_curve, roc_curves
 from kgeval.metrics.retrieval.lists import RankedLists
 from kgeval.report import figure as value
 from kgeval.report import figures
@@ -449,7 +449,7 @@ def precision_recall(
     n = int(mean["n"].iloc[0])
     if not n:
         raise MetricError("precision_recall needs a list with a relevant item; got none")
-    heading = f"Precision and recall{source}: mean of n = {n:,} queries with 95% intervals"
+    heading = f"Precision and recall{source}: mean of n = {n:,} queries"
     words = "recall", "interpolated precision"
     share = float((unnamed.n_relevant / unnamed.length)[unnamed.n_relevant > 0].mean())
     chance = f"random order: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
@@ -495,8 +495,8 @@ def roc(
     grid = np.arange(ROC_POINTS) / (ROC_POINTS - 1)
     # Where a curve rises vertically, np.interp returns the upper end.
     rates = np.array([np.interp(grid, curve["fpr"], curve["tpr"]) for curve in curves])
-    mean, error = (np.append(0.0, one) for one in (rates.mean(axis=0), standard_error(rates)))
-    heading = f"ROC{source}: mean of n = {len(curves):,} queries with 95% intervals"
+    mean, error = (np.append(0.0, one) for one in (rates.mean(axis=0), pd.DataFrame(rates).sem()))
+    heading = f"ROC{source}: mean of n = {len(curves):,} queries"
     words, chance = ("false positive rate", "true positive rate"), ("chance", figures.DIAGONAL)
     figure = figures.mean_curve(np.append(0.0, grid), mean, error, heading, words, chance)
     return draw(figure, style, ax, title)

@@ -103,23 +103,8 @@ def mean_pr_curve(lists: RankedLists, ties: str = "expected", points: int = 11) 
     hits = HitCounts.of(untied)
     values = np.array([interpolated_precision(untied, hits, float(recall))[has_relevant] for recall in grid])
     means = values.sum(axis=1) / n if n else np.full(points, np.nan)
-    return pd.DataFrame({"recall": grid, "precision": means, "n": n, "standard_error": standard_error(values.T)})
-
-
-def standard_error(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the standard error of the mean of each column, NaN for fewer than two rows.
-
-    Parameters
-    ----------
-    values : numpy.ndarray of float64, shape (queries, points)
-
-    Examples
-    --------
-    >>> standard_error(np.array([[0.5], [1.0]])).tolist()
-    [0.25]
-    """
-    n = len(values)
-    return values.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.full(values.shape[1], np.nan)
+    error = pd.DataFrame(values.T).sem()
+    return pd.DataFrame({"recall": grid, "precision": means, "n": n, "standard_error": error})
 
 
 def roc_curves(lists: RankedLists) -> pd.DataFrame:
