@@ -54,8 +54,8 @@ def test_queries_that_kill_every_worker_are_named(tmp_path):
     dataset = cases.random_dataset(2)
     driver = os.getpid()
 
-    def deadly(s, p, o):
-        if os.getpid() != driver and len(s) == 60 and (s == 7).all():
+    def deadly(s, p, o):  # the query (7, 3, ?) alone: (7, p, ?) with every p can lie in two ranges of queries
+        if os.getpid() != driver and len(s) == 60 and (s == 7).all() and (p == 3).all():
             os._exit(3)
         return s % 5 - o % 7 + 0.5 * p
 
