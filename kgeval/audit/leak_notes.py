@@ -1,23 +1,28 @@
 """`notes_on_leaks`: lines for the notes of a result, if ranked triples are in train, or many leak from it.
 
-`kgeval.evaluation` adds the lines to the notes of each result, and the report page to its cautions.
+`kgeval.evaluation` adds the lines to the notes of each result, with the MRR of the other triples, which
+`without_copied` words for several models; report and benchmark show both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from kgeval.audit.findings import recurs
 from kgeval.base.checks import counted, listed
-from kgeval.base.wording import percent
+from kgeval.base.wording import percent, written
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import facts_of
 from kgeval.features import leaks
 
 GRAVE_SHARE = 0.1  # a smaller share of leaking triples gives no note
 MIN_TRIPLES = 20  # of fewer triples a share says little
+MAY_BE_COPIED = "may be copied from train"
+COPIED = f"triples that {MAY_BE_COPIED}"
+WITHOUT_COPIED = "without_copied"  # the fact of a result: MRR and number of the ranks of the other triples
 WAYS = {
     "inverse": "reversed under another relation",
     "symmetric": "reversed under the same relation",
@@ -88,8 +93,31 @@ def _copied_notes(dataset: Dataset, splits: Sequence[str]) -> list[tuple[float, 
     is_twice = sum(int(of_way.sum()) for of_way in found.values()) > n
     twice = f" (a triple can count in {'both' if len(ways) == 2 else 'several'})" if is_twice else ""
     text = (
-        f"{percent(share)} of the {len(triples):,} triples of {'+'.join(splits)} may be copied from train, "
+        f"{percent(share)} of the {len(triples):,} triples of {'+'.join(splits)} {MAY_BE_COPIED}, "
         f'which has their pair of entities: {listed(ways)}{twice}; result.by("leak") (--by leak) gives the '
         "metrics without them"
     )
     return [(share, text)]
+
+
+def without_copied(facts: Iterable[tuple[str, Mapping[str, Any]]], which: str = "them") -> str:
+    """Return the MRR of each model over the ranks of triples that may not be copied from train; empty if not known.
+
+    Parameters
+    ----------
+    facts : iterable of (str, mapping)
+        The name of each model, or empty for one model, and `EvaluationResult.facts`.
+    which : str
+        The triples that are left out, in words.
+
+    Examples
+    --------
+    >>> without_copied([("A", {"without_copied": {"n": 40, "mrr": 0.25}}), ("B", {})])
+    'MRR without them: 0.2500 of A (40 ranks)'
+    """
+    known = [(name, fact) for name, of_result in facts if (fact := of_result.get(WITHOUT_COPIED))]
+    if not known:
+        return ""
+    n = min(fact["n"] for _, fact in known)
+    values = [f"{written(fact['mrr'], 4)}{f' of {name}' if name else ''}" for name, fact in known if fact["n"]]
+    return f"MRR without {which}: {listed(values)} ({counted(n, 'rank')})" if values else f"no rank without {which}"

@@ -27,9 +27,8 @@ MAX_NOTES = 2  # that a terminal shows; the first are the gravest
 PLAIN = Markup(".kgeval-panel.kgeval-panel .plain tbody th { font-weight: 400; }")  # so that bold is the best alone
 # What simulations say of a pooled spread that is not the same for all models (the annex of the guide has the table).
 POOLED = (
-    "the models of a dataset vary alike over the seeds, since their variances are pooled; in simulations in which one "
-    "model varied four times as much, and each had two or three runs, equal models were told apart in up to 11% of the "
-    "tables, in place of 5%; spread='separate' assumes nothing of the kind"
+    "the models of a dataset vary alike over the seeds, since their variances are pooled; where one model varied four "
+    "times as much, equal models were told apart in up to 11% of simulated tables, not 5%; spread='separate' avoids it"
 )
 
 

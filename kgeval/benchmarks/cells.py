@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kgeval.audit import COPIED, MAY_BE_COPIED, WITHOUT_COPIED, without_copied
 from kgeval.base.checks import check_one_of, grouped, listed
 from kgeval.base.wording import enough_decimals, written
 from kgeval.benchmarks.runs import Run
@@ -41,7 +42,6 @@ MAX_PLACES = 4  # datasets that the caution names before it counts the others
 N_LEADING = 2  # models of a dataset whose notes on the order of rows come before those of the others
 LEAKS = "leak_notes"  # the fact of a result
 WITHOUT = 'result.by("leak") (--by leak) gives the metrics without them'
-SHARE = re.compile(r"([\d.]+)%")
 RANK_COLUMNS = ("better_raw", "tied_raw", "better_filtered", "tied_filtered")
 
 
@@ -260,8 +260,10 @@ def benchmark_notes(
     cells = table[table["metric"] == terms.metric]
     present = cells[cells["n_seeds"] > 0]
     single = present[present["n_seeds"] == 1]
+    higher = bool(Key.parse(terms.metric).higher_is_better)
+    leading = present.sort_values("mean", ascending=not higher, kind="stable").groupby("dataset").head(N_LEADING)
     yield from unequal_spreads(present, terms)
-    yield from _leaks(parts)
+    yield from _leaks(parts, leading)
     for part in parts:
         yield from (f"{part.dataset}: the ranks of {listed(same)} {EQUAL_RANKS}" for same in _same_ranks(part))
     by_protocol = grouped((part.results[0].protocol.describe(), part.dataset) for part in parts)
@@ -285,8 +287,6 @@ def benchmark_notes(
     if present["n_seeds"].nunique() > 1:
         counts = [f"{row['n_seeds']} of {row['model']} on {row['dataset']}" for row in present.to_dict("records")]
         yield f"the numbers of runs differ: {', '.join(counts)}"
-    higher = bool(Key.parse(terms.metric).higher_is_better)
-    leading = present.sort_values("mean", ascending=not higher, kind="stable").groupby("dataset").head(N_LEADING)
     names = set(leading["model"] + " on " + leading["dataset"]) | {part.dataset for part in parts}
     said = [pair for part in parts for pair in _notes_of_results(part) if not is_description(pair[1])]
     said.sort(key=lambda pair: pair[1].startswith("row order") and pair[0] not in names)
@@ -330,18 +330,29 @@ def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> Iterator[s
 
 def _notes_of_results(part: DatasetRuns) -> Iterator[tuple[str, str]]:
     """Yield each note of the results of a dataset but leaks, with the dataset if all have it, else with each model."""
-    said = ((note, run, result.facts) for run, result in zip(part.runs, part.results) for note in result.notes)
-    pairs = dict.fromkeys((note, run) for note, run, facts in said if note not in facts.get(LEAKS, ()))
-    for note, runs in grouped(pairs).items():
+    facts = ((run, result.notes, result.facts.get(LEAKS, ())) for run, result in zip(part.runs, part.results))
+    said = ((note, run) for run, notes, known in facts for note in notes if note not in known and COPIED not in note)
+    for note, runs in grouped(dict.fromkeys(said)).items():
         models = dict.fromkeys(f"{run.model} on {part.dataset}" for run in runs)
         yield from ((name, note) for name in ([part.dataset] if len(runs) == len(part.runs) else models))
 
 
-def _leaks(parts: Sequence[DatasetRuns]) -> Iterator[str]:
-    """Yield one note on the test triples that train gives away, the dataset with the largest share first."""
-    of_parts = {part.dataset: max((result.facts.get(LEAKS, []) for result in part.results), key=len) for part in parts}
-    said = [f"{name}: {line.partition(', ')[0]}" for name, lines in of_parts.items() for line in lines]
-    said.sort(key=lambda text: -max(map(float, SHARE.findall(text)), default=0.0))
+def _leaks(parts: Sequence[DatasetRuns], leading: pd.DataFrame) -> Iterator[str]:
+    """Yield one note on the test triples that train gives away, the dataset with the largest share first.
+
+    It has the MRR of the leading models over the ranks of the other triples.
+    """
+    said = []
+    for part in parts:
+        known = {}
+        for name in leading.loc[leading["dataset"] == part.dataset, "model"]:
+            of_runs = [part.results[place].facts.get(WITHOUT_COPIED) for place in part.places(name)]
+            known[name] = {WITHOUT_COPIED: dict(pd.DataFrame(of_runs).mean())} if all(of_runs) else {}
+        rest = without_copied(known.items())
+        for line in max((result.facts.get(LEAKS, []) for result in part.results), key=len):
+            end = f", {rest}" if rest and MAY_BE_COPIED in line else ""
+            said.append(f"{part.dataset}: {line.partition(', ')[0]}{end}")
+    said.sort(key=lambda text: -max(map(float, re.findall(r"([\d.]+)%", text)), default=0.0))
     if said:
         yield f"test triples that train gives away: {'; '.join(said)}; {WITHOUT}"
 

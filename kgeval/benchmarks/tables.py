@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark
 
 MAX_ROWS = 12  # differences in a terminal; if there are more, only those of the best models
+CHANCE = ""  # in place of a model, whose name is never empty
 MARK = "†"  # differs significantly from the baseline
 
 
@@ -65,7 +66,7 @@ def marked_models(benchmark: Benchmark, dataset: str) -> set[str]:
 
 
 def mean_cells(benchmark: Benchmark) -> dict[tuple[str, str, str], Cell]:
-    """Return the cells of the table: means with their intervals and their deviations over the seeds.
+    """Return the cells of the table: means with their intervals and their deviations over the seeds; chance levels.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def mean_cells(benchmark: Benchmark) -> dict[tuple[str, str, str], Cell]:
 
     Returns
     -------
-    dict of (model, dataset, metric) to Cell
+    dict of (model or `CHANCE`, dataset, metric) to Cell
     """
     bold = {dataset: bold_models(benchmark, dataset) for dataset in benchmark.datasets}
     marked = {dataset: marked_models(benchmark, dataset) for dataset in benchmark.datasets}
@@ -88,6 +89,10 @@ def mean_cells(benchmark: Benchmark) -> dict[tuple[str, str, str], Cell]:
         mark = MARK if is_primary and model in marked[dataset] else ""
         is_best = is_primary and model in bold[dataset]
         cells[model, dataset, metric] = replace(cell, deviation=sd, mark=mark, is_best=is_best)
+    for dataset, result in {run.dataset: result for run, result in benchmark.results.items()}.items():
+        for metric in benchmark.keys:
+            level = result.chance(metric)
+            cells[CHANCE, dataset, metric] = value_cell([level.value], display_of(metric).decimals, level.reason)
     return cells
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.audit import notes_on_leaks
+from kgeval.audit import COPIED, MAY_BE_COPIED, WITHOUT_COPIED, notes_on_leaks, without_copied
 from kgeval.base.checks import Bools, Ids, counted, listed, warn_user
 from kgeval.data.candidates import LEFT_OUT, Candidates, Listed
 from kgeval.data.dataset import Dataset, triple_labels
@@ -27,6 +27,7 @@ from kgeval.data.protocol import Protocol
 from kgeval.data.sides import RELATION, side_of
 from kgeval.errors import DataError, ProtocolError
 from kgeval.evaluation.row_order import MIN_JUDGED
+from kgeval.features import leaks
 from kgeval.ranking.counts import RankCounts
 from kgeval.ranking.listed import ListTask
 from kgeval.results.evaluation_result import EvaluationResult, with_dataset_columns
@@ -98,6 +99,14 @@ class Positives:
     def leak_notes(self) -> list[str]:
         """The lines of `notes_on_leaks` about these positives."""
         return notes_on_leaks(self.dataset, self.split_names)
+
+    @cached_property
+    def is_copied(self) -> Bools | None:
+        """Whether each triple may be copied from train; None if `leak_notes` does not say that many may."""
+        if not any(MAY_BE_COPIED in note for note in self.leak_notes) or "train" in self.split_names:
+            return None
+        found = leaks(self.triples, self.dataset["train"].array, len(self.dataset.relations))
+        return np.logical_or.reduce(list(found.values()))  # type: ignore[no-any-return]
 
     @cached_property
     def dataset_facts(self) -> dict[str, Any]:
@@ -322,12 +331,25 @@ def assemble(
         notes=[*notes, *_key_notes(dataset, protocol), *_alone_notes(ranked), *leaking],
         source=source,
     )
-    result = with_dataset_columns(result, dataset, np.concatenate([part.rows for part in ranked]))
+    places = np.concatenate([part.rows for part in ranked])
+    result = with_dataset_columns(result, dataset, places)
+    if positives.is_copied is not None:
+        _add_without_copied(result, positives.is_copied[places])
     cautions = [*_cautions(result), *cautions]
     for caution in cautions:
         warn_user(caution)
     result.notes += tuple(cautions)
     return result
+
+
+def _add_without_copied(result: EvaluationResult, is_copied: Bools) -> None:
+    """Add the MRR over the ranks of triples that may not be copied from train, as a fact and as a note."""
+    rows = result.rank_table.rows_of("both")
+    rows = rows[~is_copied[rows]]
+    value = result.rank_table.value("mrr", rows).value if len(rows) else 0.0
+    if np.isfinite(value):
+        result.facts[WITHOUT_COPIED] = {"n": len(rows), "mrr": value}
+        result.notes += (without_copied([("", result.facts)], COPIED),)
 
 
 def _key_notes(dataset: Dataset, protocol: Protocol) -> list[str]:

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from kgeval._version import __version__
-from kgeval.base.checks import grouped, listed, names_unknown_arguments
+from kgeval.base.checks import grouped, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
 from kgeval.base.wording import decimals_for, printable, shown_label, signed, with_capital, written
 from kgeval.benchmarks.model_benchmark import Benchmark
-from kgeval.benchmarks.tables import mean_cells, placed_rows, table_notes
+from kgeval.benchmarks.tables import CHANCE, mean_cells, placed_rows, table_notes
 from kgeval.comparison.comparison import compare
 from kgeval.comparison.rows import NO_RUN, best_first, row_of
 from kgeval.comparison.texts import holm_words, is_description
 from kgeval.comparison.verdict import shown_name
 from kgeval.display.differences import shown_differences
 from kgeval.display.html import interval_bar, model_class
-from kgeval.display.table import BOLD, Cell, Column, Table, heading_of, titled, value_cell
+from kgeval.display.table import BOLD, Cell, Column, Table, heading_of, titled
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
@@ -37,8 +37,6 @@ Rows = Sequence[Mapping[Any, Any]]
 MAX_COLUMNS = 3  # metrics whose intervals stand beside the values, not below them
 MAX_NAME = 24  # characters of a dataset in the heading of a column
 N_MOVED = 3  # relations with the largest gains, and with the largest losses, of each dataset
-N_NAMED = 3  # datasets that a cell names before it counts the others
-CHANCE = ""  # in place of a model, whose name is never empty
 MAX_FOREST = 4  # models; of more, the differences of the best model are shown, and all in a fold
 LOSSES = "Largest losses to the second model, weighted by ranks (runs nearest to the means)"
 BEST = "Bold: best, and what the test cannot tell from it."
@@ -104,8 +102,7 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     of_best = _moved(benchmark)
     details = [f"{with_capital(verdict.details)}."] if verdict.details else []
     is_several = min(len(benchmark.datasets), len(places)) > 1
-    decided = [row for row in of_best if not is_several or len(verdict.leaders.get(row["dataset"], ())) == 1]
-    details += _moved_words(decided, benchmark.metric, not is_several)
+    details += _moved_words(of_best, benchmark.metric, not is_several)
     means = _means(benchmark, places)
     first: list[page.PagePart] = [_overview(benchmark, places) if is_several else means, page.Lines(grave, "caution")]
     made = [page.first_section(title, verdict.headline, "", details, first)]
@@ -113,7 +110,8 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     made += [_differences(benchmark, places)] if len(benchmark.differences) else []
     made += _where(benchmark, of_best)
     made += [_seeds(benchmark, places)] if (benchmark.table["n_seeds"] > 1).any() else []
-    made += [_together(benchmark)] if is_several else []
+    if is_several:
+        made.append(page.Section("together", "Datasets together", [page.Lines(benchmark.across().lines()[1:])]))
     made += [page.Section("notes", "More notes", [page.Lines(rest)])] if rest else []
     return [*made, _background(benchmark)]
 
@@ -142,38 +140,29 @@ def _named(rows: Rows, places: Mapping[str, int]) -> Column:
 
 def _overview(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
     """Return the means of the primary metric, one row per model and one column per dataset, and the mean ranks."""
-    across, cells, heading = benchmark.across(), mean_cells(benchmark), heading_of(benchmark.metric)
-    rows = sorted(across.table.to_dict("records"), key=lambda row: places[row["model"]])
-    columns = [_named(rows, places)]
+    cells, heading = mean_cells(benchmark), heading_of(benchmark.metric)
+    rows = sorted(benchmark.across().table.to_dict("records"), key=lambda row: places[row["model"]])
+    columns = [_named([*rows, {"model": CHANCE}], places)]
     for name in benchmark.datasets:
-        of_models = [replace(cells[row["model"], name, benchmark.metric], interval="") for row in rows]
+        models = [*(row["model"] for row in rows), CHANCE]
+        of_models = [replace(cells[model, name, benchmark.metric], interval="") for model in models]
         columns.append(Column(printable(shown_name(name, MAX_NAME)), of_models, key=printable(name)))
-    columns.append(Column.of_values("mean rank", [(row["mean_rank"],) for row in rows], "mr"))
-    decided = grouped((found[0], name) for name, found in benchmark.verdict.leaders.items() if len(found) == 1)
-    notes = [f"decided: {listed(on, N_NAMED)}" if (on := decided.get(row["model"])) else "" for row in rows]
-    counts = [Cell(str(row["n_best"]), numbers=(row["n_best"],), note=note) for row, note in zip(rows, notes)]
-    columns.append(Column("first on", counts))
+    ranks = Column.of_values("mean rank", [(row["mean_rank"],) for row in rows], "mr")
+    columns.append(replace(ranks, cells=[*ranks.cells, Cell()]))
     spread = " ± SD over the seeds" if (benchmark.table["n_seeds"] > 1).any() else ""
-    caption = (
-        f"{heading} on each dataset{spread}. {BEST} Mean rank: over the datasets, 1 is best. First on: number of "
-        "datasets with the best value, and where a test decides it."
-    )
-    return Table(columns, caption=caption, name="overview", kind="matrix fit")
+    caption = f"{heading} on each dataset{spread}. {BEST} Mean rank: over the datasets, 1 is best."
+    return Table(columns, faint=[len(rows)], caption=caption, name="overview", kind="matrix fit")
 
 
 def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
     """Return the means of all metrics with intervals; those of the primary metric are drawn."""
     heading, cells = heading_of(benchmark.metric), mean_cells(benchmark)
-    results = {run.dataset: result for run, result in benchmark.results.items()}
     rows: list[dict[Any, Any]] = []
     for dataset, found in grouped((row["dataset"], row) for row in _placed(benchmark)).items():
         rows += [
             *map(dict, found),
             {**dict.fromkeys(found[0], math.nan), "model": CHANCE, "dataset": dataset, "n_seeds": None},
         ]
-        for metric in benchmark.keys:
-            chance = results[dataset].chance(metric)
-            cells[CHANCE, dataset, metric] = value_cell([chance.value], display_of(metric).decimals, chance.reason)
     numbers = [[row[end] for end in ("mean", "low", "high")] for row in rows]
     colours = [f"track {model_class(places[row['model']])}" if row["model"] else "" for row in rows]
     bars = [partial(interval_bar, *of, class_=colour) if colour else None for of, colour in zip(numbers, colours)]
@@ -228,7 +217,7 @@ def _differences(benchmark: Benchmark, places: Mapping[str, int]) -> page.Sectio
 
 
 def _moved(benchmark: Benchmark) -> Rows:
-    """Return the relations on which the best model of each dataset gains and loses most against the second.
+    """Return the relations on which the best model of each dataset, unless undecided, gains and loses most.
 
     Of each model the run nearest to its mean is compared: `title` names both, with their difference over all ranks.
     """
@@ -243,7 +232,7 @@ def _moved(benchmark: Benchmark) -> Rows:
             if run.dataset == dataset
         }
         of_models = {name: min((run for run in gaps if run.model == name), key=gaps.__getitem__) for name in order}
-        if len(order) < 2 or alignment.overridden:
+        if len(order) < 2 or len(benchmark.verdict.leaders.get(dataset, ())) > 1 or alignment.overridden:
             continue
         runs = {of_models[name].name: benchmark.results[of_models[name]] for name in order}
         compared = compare(runs, metrics=metric, cluster=benchmark.terms.cluster)
@@ -287,9 +276,9 @@ def _where(benchmark: Benchmark, rows: Rows) -> list[page.Section]:
         Column.of_counts("ranks", [row["n"] for row in rows]),
     ]
     caption = (
-        f"Best model - second on each dataset, of each the run nearest to its mean: at most {N_MOVED} relations with "
-        "the largest contributions to gains, then to losses, decided ones first. Contribution: to the difference over "
-        "all ranks. Bold: decided, the interval, corrected for the number of relations, excludes 0."
+        f"Best model - second where the best is decided, of each the run nearest to its mean: at most {N_MOVED} "
+        "relations with the largest contributions to gains, then to losses, decided ones first. Contribution: to the "
+        "difference over all ranks. Bold: decided, the interval, corrected for the number of relations, excludes 0."
     )
     table = Table(columns, caption=caption, name="where", groups=groups, kind="gains")
     return [page.Section("where", "Where they differ", [table], "Where does the best model gain and lose?", "Where")]
@@ -307,25 +296,19 @@ def _seeds(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
         seeds = ["" if run["seed"] is None else f" ({run['seed']})" for run in of]
         texts.append(", ".join(f"{written(run[metric], digits)}{seed}" for run, seed in zip(of, seeds)))
     columns = [_named(rows, places), Column.of_drawings((run[metric] for of in runs.values() for run in of), bars)]
-    errors = [(row["sd"], row["error"], row["of_seeds"] ** 0.5, row["of_triples"] ** 0.5) for row in rows]
-    for heading, numbers in zip(("SD", "standard error", "part of seeds", "part of triples"), zip(*errors)):
+    for heading, name in (("SD", "sd"), ("standard error", "error")):
+        numbers = [row[name] for row in rows]
         columns.append(Column(heading, [Cell(written(number, digits), numbers=(number,)) for number in numbers]))
     columns.append(Column.of_labels("values (seed)", texts))
     caption = (
         f"{heading_of(metric)} of each run (short line) and mean (dot). SD: standard deviation over the seeds. "
-        "Standard error: how much the mean would vary with other seeds and other test triples; its square is the sum "
-        "of the squares of its parts. Part of seeds, squared: SD² / runs, less what triples add to it, at least 0."
+        "Standard error: how much the mean would vary with other seeds and other test triples."
     )
     table = Table(columns, caption=caption, name="seeds", groups=_groups(rows, benchmark), kind="matrix")
     return page.Section("seeds", "Spread over seeds", [table], "How much does a value depend on the seed?", "Seeds")
 
 
-# ---- several datasets, background ----
-
-
-def _together(benchmark: Benchmark) -> page.Section:
-    """Return the tests over datasets, if there are any, and the notes about them."""
-    return page.Section("together", "Datasets together", [page.Lines(benchmark.across().lines()[1:])])
+# ---- background ----
 
 
 def _background(benchmark: Benchmark) -> page.Section:
@@ -343,8 +326,8 @@ def _background(benchmark: Benchmark) -> page.Section:
 def _command(benchmark: Benchmark) -> str:
     """Return the command that makes such a page from saved results."""
     terms = benchmark.terms
-    words = ["kgeval benchmark RUN1.kgeval RUN2.kgeval ..."]
-    words += [f"--metrics {shlex.quote(printable(','.join(benchmark.keys)))}"]
-    words += [f"--baseline {shlex.quote(printable(terms.baseline))}"] if terms.baseline is not None else []
-    words += [f"--confidence {terms.confidence:g} --cluster {terms.cluster} --spread {terms.spread}"]
-    return " ".join([*words, "-o PAGE.html"])
+    baseline = f" --baseline {shlex.quote(printable(terms.baseline))}" if terms.baseline is not None else ""
+    return (
+        f"kgeval benchmark RUN1.kgeval RUN2.kgeval ... --metrics {shlex.quote(printable(','.join(benchmark.keys)))}"
+        f"{baseline} --confidence {terms.confidence:g} --cluster {terms.cluster} --spread {terms.spread} -o PAGE.html"
+    )

@@ -167,8 +167,9 @@ def _lead(one: BoardTable) -> list[Cell]:
     ends = [row.tie_range(metric) for row, _ in models[1:]]
     could_turn = any(sign * high >= sign * worst and (low, worst) != (high, top) for low, high in ends)
     text = written(gap, enough_decimals([gap], decimals)) if gap else "equal"
-    (_, low, high, _), (_, low_2, high_2, _) = (row.value(metric) for row, _ in models[:2])
-    flags = ["intervals overlap"] if low <= high_2 and low_2 <= high else []
+    found = (row.value(metric) for row, _ in models[:2])
+    spans = [(low, high) if math.isnan(sd) else (value - sd, value + sd) for value, low, high, sd in found]
+    flags = ["ranges overlap"] if max(low for low, _ in spans) <= min(high for _, high in spans) else []
     return [*shown, Cell(text, numbers=(gap,), flag=", ".join([*flags, *["ties could turn it"] * could_turn]))]
 
 

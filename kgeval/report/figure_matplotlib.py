@@ -7,6 +7,7 @@ changed, and ``pyplot`` is not used.
 from __future__ import annotations
 
 import io
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 GREY, INK = "#767676", "#222222"
 WIDTHS = {"bold": 1.7, "ink": 0.6, "thick": 2.5}  # of lines, in widths of a curve
 MAX_CHARACTERS = 40
-MIN_TEXT = 6.0  # points
+TICK_SIZES = (8.0, 7.0, 6.0)  # points, for labels of ticks that do not fit
 PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
 # For characters that the font of matplotlib lacks, in the order in which they are tried.
 FALLBACK_FONTS = (
@@ -413,7 +414,7 @@ def tick_texts(axes: Axes, along: str) -> list[Text]:
 
 
 def _separate_ticks(figure: Figure, axes: Axes, along: str, has_names: bool) -> None:
-    """Change tick labels until no two overlap: names upright, then smaller, then only every second, third, ..."""
+    """Change tick labels until no two overlap: ranges without their ends, smaller, upright, every second, ..."""
     from matplotlib.ticker import FixedFormatter, FixedLocator
 
     def is_done(gap: float = 2.0) -> bool:
@@ -424,14 +425,21 @@ def _separate_ticks(figure: Figure, axes: Axes, along: str, has_names: bool) -> 
         return
     axis = axes.xaxis if along == "x" else axes.yaxis
     places = axis.get_majorticklocs()
-    labels = [text.get_text().replace("\n", " ") for text in axis.get_ticklabels()]
+    texts = [text.get_text() for text in axis.get_ticklabels()]
+    labels = [text.replace("\n", " ") for text in texts]
     if has_names:
         if along == "x":
-            axis.set_major_formatter(FixedFormatter(labels))
-            axis.set_tick_params(labelrotation=90)
+            starts = [re.sub(r"–[\d,]+", "–", text) for text in texts]
+            axis.set_major_formatter(FixedFormatter(starts))
+            for size in TICK_SIZES:
+                axis.set_tick_params(labelsize=size)
+                if is_done(1.0):
+                    return
+            axis.set_major_formatter(FixedFormatter([text.replace("\n", " ") for text in starts]))
+            axis.set_tick_params(labelrotation=90, labelsize=TICK_SIZES[0])
             if is_done(0.0):
                 return
-        axis.set_tick_params(labelsize=MIN_TEXT)
+        axis.set_tick_params(labelsize=TICK_SIZES[-1])
     for step in range(1, len(places) + 1):
         axis.set_major_locator(FixedLocator(places[::step]))
         axis.set_major_formatter(FixedFormatter(labels[::step]))

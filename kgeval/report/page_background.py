@@ -21,30 +21,21 @@ from kgeval.report.page_report import SUMMARY_METRICS, Report
 from kgeval.report.page_values import meaning_of
 from kgeval.results.evaluation_result import audit_of, header_lines
 
-NO_AUDIT = (
-    "These results contain no audit of their dataset: kgeval report ... --dataset FOLDER adds it, and kgeval audit "
-    "FOLDER shows it."
-)
+NO_AUDIT = "These results contain no audit of their dataset: kgeval report ... --dataset FOLDER adds it."
 TIE_RATE = re.compile(r" \(tie rate [\w.%]+\)")
 DETECTABLE = "the true difference that the test would find about four times in five."
 TERMS = (
     ("positive", "A triple that is ranked; it is true."),
-    ("query", "A positive with one entity hidden: (s, p, ?) or (?, p, o)."),
-    ("asked, given entity", "The asked entity of a query is hidden: the answer; the given entity is the other."),
+    ("query", "A positive with one entity hidden, the asked one: (s, p, ?) or (?, p, o); the other is given."),
     ("candidates", "The entities that may answer the query."),
     ("rival", "A candidate other than the positive."),
     ("rank", "The place of the positive among the candidates sorted by score; 1 is best."),
     ("filtered, raw", "Filtered ranks leave out rivals that are known answers, as in train; raw ranks do not."),
-    (
-        "ties",
-        "A positive ties if a rival has the same score. Realistic: it gets the mean of the ranks that the tied "
-        "candidates share. Optimistic: the best of these ranks; pessimistic: the worst. The mean of a metric over ties "
-        "broken at random is another policy, expected.",
-    ),
+    ("ties", "A positive ties if a rival has the same score."),
+    ("realistic ties", "A tied positive gets the mean of the ranks that the tied candidates share."),
+    ("optimistic, pessimistic ties", "It gets the best, or the worst, of these ranks."),
+    ("expected ties", "Another policy: the mean of a metric over ties broken at random."),
     ("chance", "The expected value for a model that orders the same candidates at random."),
-    ("p (Holm)", "The p-value, corrected for all tests; a difference is decided if it is at most alpha."),
-    ("Bonferroni", "The level of an interval divided by the number of groups, so that rarely any of them errs."),
-    ("effective clusters", "The number of independent groups of ranks of equal size that would tell as much."),
 )
 
 

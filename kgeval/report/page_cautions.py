@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from kgeval.audit import notes_on_leaks
+from kgeval.audit import COPIED, notes_on_leaks, without_copied
 from kgeval.base.wording import percent, written
 from kgeval.comparison.texts import OTHER_ENTITIES, is_description, merged_notes
 from kgeval.metrics.grammar import display_of
@@ -41,7 +41,9 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
     leaking = report.results[0].facts.get("leak_notes", [])
     if report.dataset is not None:  # a result of an earlier version has no such fact
         leaking = notes_on_leaks(report.dataset, report.results[0].protocol.splits)
-    lines += [" ".join(f"{line}." for line in leaking)] if leaking else []
+    facts = [(name if len(named) > 1 else "", result.facts) for name, result in named[: len(report.detailed)]]
+    said = [*leaking, without_copied(facts, COPIED)]
+    lines += [" ".join(f"{line}." for line in said if line)] if leaking else []
     said = [(name, note) for name, result in named for note in notes_of(result)]
     doubts = [pair for pair in said if pair[0] in report.names[:2] and any(word in pair[1] for word in SUSPICIONS)]
     lines += merged(doubts)
@@ -72,14 +74,14 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
 
 
 def notes_of(result: EvaluationResult) -> list[str]:
-    """Return the notes of a result and of its metrics, without what describes the model: `is_description`.
+    """Return the notes of a result and of its metrics, without what describes the model, and what a caution has.
 
     Parameters
     ----------
     result : EvaluationResult
     """
     notes = [*result.notes, *metric_cautions(result, SUMMARY_METRICS)]
-    return [note for note in dict.fromkeys(notes) if not is_description(note)]
+    return [note for note in dict.fromkeys(notes) if not is_description(note) and COPIED not in note]
 
 
 def _compared(report: Report) -> list[str]:

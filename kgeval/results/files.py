@@ -47,6 +47,7 @@ _KINDS: dict[str, tuple[type, type | tuple[type, ...]]] = {
     "versions": (dict, str),
     "split_sizes": (dict, int),
     "row_order": (dict, (int, str, dict)),
+    "without_copied": (dict, (int, float)),
     "unknown": (dict, str),
 }
 _ENTITIES, _RELATIONS, _COLUMN, _RIVAL = "entity_labels", "relation_labels", "column_{}", "rival_{}"

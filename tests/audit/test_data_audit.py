@@ -228,7 +228,7 @@ def test_the_note_of_an_evaluation():
     for name, test in {"some": leaks + clean, "fewer": leaks + clean + clean[:1], "small": leaks + clean[:9]}.items():
         dataset = kg.Dataset.from_arrays(train=train, test=test, n_entities=61, n_relations=2)
         result = kg.evaluate(lambda s, p, o: s - o, dataset, check_rows=False, progress=False)
-        said[name] = [note for note in result.notes if "train" in note]
+        said[name] = [note for note in result.notes if "train" in note and "MRR without" not in note]
         assert said[name] == notes_on_leaks(dataset, ["test"])
     assert said == {
         "some": [
@@ -238,6 +238,26 @@ def test_the_note_of_an_evaluation():
         "fewer": [],
         "small": [],
     }
+
+
+@pytest.mark.parametrize("sides", [("subject", "object"), "object", ("subject", "relation", "object")])
+def test_the_mrr_without_triples_that_may_be_copied(tmp_path, sides):
+    """The mean of 1/rank of triples whose pair train does not have reversed, without relation ranks; it is saved."""
+    train = [(i, 0, i + 1) for i in range(60)]
+    test = [(i + 1, 1, i) for i in range(12)] + [(i, 1, i + 3) for i in range(20)]
+    dataset = kg.Dataset.from_arrays(train=train, test=test, n_entities=61, n_relations=2)
+    scores = np.random.default_rng(0).integers(0, 4, (61, 61)).astype(float)
+    settings = {"check_rows": False, "progress": False}
+    result = kg.evaluate(lambda s, p, o: scores[s, o] + 0.5 * p, dataset, kg.Protocol(sides=sides), **settings)
+    terms = [1.0 / row.rank_filtered for row in result.ranks().itertuples() if row.s < row.o and row.side != "relation"]
+    assert len(terms) == 20 * (1 if sides == "object" else 2)
+    result.save(tmp_path / "run.kgeval")
+    found = kg.load_result(tmp_path / "run.kgeval").facts["without_copied"]
+    assert found == {"n": len(terms), "mrr": pytest.approx(sum(terms) / len(terms))}
+    text = f"MRR without triples that may be copied from train: {found['mrr']:.4f} ({len(terms)} ranks)"
+    assert text in result.notes
+    of_train = kg.evaluate(lambda s, p, o: s - o, dataset, kg.Protocol(splits="train"), **settings)
+    assert "without_copied" not in of_train.facts
 
 
 def test_the_note_of_recurring_facts():
@@ -270,8 +290,10 @@ def test_the_note_of_triples_that_are_in_train():
         "2 triples of test (6.7% of 30) are also in train: a model has seen the answer, so the ranks are too good; "
         "remove these triples"
     )
-    copied, seen = (line for line in result.notes if "train" in line)
+    copied, seen, rest = (line for line in result.notes if "train" in line)
     assert seen == note
+    assert rest.startswith("MRR without triples that may be copied from train: ")
+    assert rest.endswith(" (4 ranks)")
     assert copied.startswith("93.3% of the 30 triples of test may be copied from train, ")
     assert result.facts["leak_notes"] == [copied, seen]
     both = kg.evaluate(

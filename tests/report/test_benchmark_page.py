@@ -213,19 +213,15 @@ def test_a_better_baseline_is_subtracted_too(runs, tmp_path):
 
 
 def test_every_run_is_beside_its_mean(reader, benchmark, page):
-    """One short line per run and a dot: values in the text, standard error and share of seeds from the table."""
+    """One short line per run and a dot: values in the text, standard error from the table."""
     for dataset, rows in by_dataset(reader.rows("seeds")).items():
         for row in rows:
             found = benchmark.runs[(benchmark.runs["dataset"] == dataset) & (benchmark.runs["model"] == row[0][0])]
             texts = [f"{value:.4f} ({seed})" for seed, value in zip(found["seed"], found["mrr"])]
-            assert row[6][0] == ", ".join(texts)
+            assert row[4][0] == ", ".join(texts)
             assert float(row[2][1]["data-v"]) == pytest.approx(found["mrr"].std(ddof=1), rel=1e-6)
             cell = benchmark.table.set_index(["model", "dataset", "metric"]).loc[(row[0][0], dataset, "mrr")]
             assert float(row[3][1]["data-v"]) == pytest.approx(cell["error"], rel=1e-6)
-            parts = [float(row[i][1]["data-v"]) for i in (4, 5)]
-            assert parts == pytest.approx([math.sqrt(cell["of_seeds"]), math.sqrt(cell["of_triples"])], rel=1e-6)
-            assert math.hypot(*parts) == pytest.approx(cell["error"], rel=1e-6)
-            assert parts[0] <= found["mrr"].std(ddof=1) / math.sqrt(3)
     html = page.read_text(encoding="utf-8")
     section = html[html.index('<section id="seeds"') : html.index('<section id="together"')]
     drawn = re.findall(r'<td class="drawn"><svg class="track m\d"[^>]*>(.*?)</svg>', section)
@@ -256,20 +252,19 @@ def test_one_run_says_that_seeds_are_unknown(tmp_path):
 def test_datasets_together(reader, benchmark):
     """Values and mean ranks, and why there is no test."""
     across = benchmark.across()
-    rows = reader.rows("overview")
+    *rows, (name, *levels, none) = reader.rows("overview")
     assert [row[0][0] for row in rows] == list(across.models)
+    results = {run.dataset: result for run, result in benchmark.results.items()}
+    assert [name[0], *(cell[0] for cell in levels), none[0]] == [
+        "chance", *(f"{results[dataset].chance('mrr').value:.4f}" for dataset in DATASETS), "",
+    ]  # fmt: skip
     table = benchmark.table.set_index(["model", "dataset", "metric"])
-    leaders = benchmark.verdict.leaders
-    for (model, *_), *cells, rank, first in rows:
+    for (model, *_), *cells, rank in rows:
         for dataset, cell in zip(DATASETS, cells, strict=True):
             of_model = table.loc[(model, dataset, "mrr")]
             assert cell[0] == f"{of_model['mean']:.4f} ± {of_model['sd']:.4f}"
             assert ("best" in classes(cell)) == (model in bold_models(benchmark, dataset))
-        row = across.table.set_index("model").loc[model]
-        assert float(rank[1]["data-v"]) == row["mean_rank"]
-        decided = [dataset for dataset, found in leaders.items() if found == (model,)]
-        assert first[0] == f"{int(row['n_best'])}{'decided: ' if decided else ''}{' and '.join(decided)}"
-    assert rows[0][-1][0] == "2"
+        assert float(rank[1]["data-v"]) == across.table.set_index("model").loc[model, "mean_rank"]
     text = "".join(reader.text)
     assert across.nemenyi is None
     assert across.notes
@@ -287,8 +282,16 @@ def test_tests_over_datasets_are_shown(tmp_path):
     assert [line for line in across.lines()[1:] if line not in section] == []
 
 
-def test_where_the_best_model_gains_and_loses(reader, runs, benchmark):
-    """Best against second, runs nearest to their means: the differences are those of kg.compare, largest part first."""
+def test_where_the_best_model_gains_and_loses(reader, tmp_path):
+    """Best against second, runs nearest to their means: the differences are those of kg.compare, largest part first.
+
+    Where the best model is undecided, there are none.
+    """
+    assert "where" not in reader.tables
+    runs = runs_of({"good": 0.2, "bad": 2.0}, DATASETS, (1, 2, 3))
+    benchmark = kg.benchmark(runs)
+    assert set(benchmark.verdict.leaders.values()) == {("good",)}
+    reader = written_page(benchmark, tmp_path / "page.html")
     rows, found = reader.rows("where"), []
 
     def nearest(model, dataset):

@@ -222,7 +222,7 @@ def test_runs_without_a_name_are_shown_by_their_file_and_not_averaged(card, tmp_
     assert [text for text, _ in row][1::2] == [
         "second1 run, no name; A",
         "below/B.json1 run, no name; A",
-        "0.1000 intervals overlap",
+        "0.1000 ranges overlap",
     ]
 
 
@@ -397,7 +397,13 @@ def test_the_headline_names_the_leaders(card, tmp_path):
     rows = [[text for text, _ in row] for row in reader.rows("leaders")]
     assert "both sides" in rows[0][0]
     assert "object side" in rows[1][0]
-    assert rows[0][1:] == ["A2 seeds", "0.3500 ± 0.0707", "B1 run, seed 1", "0.3000 [0.2500, 0.3500]", "0.0500"]
+    assert rows[0][1:] == [
+        "A2 seeds",
+        "0.3500 ± 0.0707",
+        "B1 run, seed 1",
+        "0.3000 [0.2500, 0.3500]",
+        "0.0500 ranges overlap",
+    ]
     assert rows[1][1:] == ["D1 run, seed 1", "0.9000 [0.8500, 0.9500]", "", "", "only model"]
     assert "values of different rows do not compare" in reader.tables["leaders"]["caption"]
     assert "A board sorts, it does not test" in "".join(reader.text)

@@ -673,7 +673,8 @@ def test_a_dataset_that_leaks_is_a_caution():
     assert cautions == [
         [
             "100.0% of the 30 triples of test may be copied from train, which has their pair of entities: 30 reversed "
-            'under another relation; result.by("leak") (--by leak) gives the metrics without them.'
+            'under another relation; result.by("leak") (--by leak) gives the metrics without them. no rank without '
+            "triples that may be copied from train."
         ],
         [],
     ]
