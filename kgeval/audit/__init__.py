@@ -6,6 +6,6 @@ and reports contain findings.
 
 from kgeval.audit import data_audit
 from kgeval.audit.data_audit import audit
-from kgeval.audit.leak_notes import COPIED, MAY_BE_COPIED, WITHOUT_COPIED, notes_on_leaks, without_copied
+from kgeval.audit.leak_notes import notes_on_leaks
 
-__all__ = ["COPIED", "MAY_BE_COPIED", "WITHOUT_COPIED", "audit", "data_audit", "notes_on_leaks", "without_copied"]
+__all__ = ["audit", "data_audit", "notes_on_leaks"]

@@ -118,6 +118,6 @@ def without_copied(facts: Iterable[tuple[str, Mapping[str, Any]]], which: str = 
     known = [(name, fact) for name, of_result in facts if (fact := of_result.get(WITHOUT_COPIED))]
     if not known:
         return ""
-    n = min(fact["n"] for _, fact in known)
+    n = int(min(fact["n"] for _, fact in known))
     values = [f"{written(fact['mrr'], 4)}{f' of {name}' if name else ''}" for name, fact in known if fact["n"]]
     return f"MRR without {which}: {listed(values)} ({counted(n, 'rank')})" if values else f"no rank without {which}"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.audit import COPIED, MAY_BE_COPIED, WITHOUT_COPIED, without_copied
+from kgeval.audit.leak_notes import COPIED, MAY_BE_COPIED, WITHOUT_COPIED, without_copied
 from kgeval.base.checks import check_one_of, grouped, listed
 from kgeval.base.wording import enough_decimals, written
 from kgeval.benchmarks.runs import Run

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.audit import COPIED, MAY_BE_COPIED, WITHOUT_COPIED, notes_on_leaks, without_copied
+from kgeval.audit.leak_notes import COPIED, MAY_BE_COPIED, WITHOUT_COPIED, notes_on_leaks, without_copied
 from kgeval.base.checks import Bools, Ids, counted, listed, warn_user
 from kgeval.data.candidates import LEFT_OUT, Candidates, Listed
 from kgeval.data.dataset import Dataset, triple_labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from kgeval.audit import COPIED, notes_on_leaks, without_copied
+from kgeval.audit.leak_notes import COPIED, notes_on_leaks, without_copied
 from kgeval.base.wording import percent, written
 from kgeval.comparison.texts import OTHER_ENTITIES, is_description, merged_notes
 from kgeval.metrics.grammar import display_of
