@@ -112,8 +112,8 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     return html.panel(
         verdict.headline,
         html.line(f"{with_capital(verdict.details)}."),
-        html.lines([f"{with_capital(note)}." for note in benchmark.notes[:MAX_NOTES]]),
         html.tag("div", html.tag("style", PLAIN), html_table(means), class_="plain"),
+        html.lines([f"{with_capital(note)}." for note in benchmark.notes[:MAX_NOTES]]),
         *(html.folded("Differences", html_table(replace(one, columns=blocks(one.columns)[0]))) for one in pairs),
         html.folded("All metrics", html_table(replace(mean_table(benchmark), notes=()))),
         html.folded("Protocol, tests and notes", html.lines(benchmark.header())),

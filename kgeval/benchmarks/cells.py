@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kgeval.audit.leak_notes import COPIED, MAY_BE_COPIED, WITHOUT_COPIED, without_copied
+from kgeval.audit import leak_notes
 from kgeval.base.checks import check_one_of, grouped, listed
 from kgeval.base.wording import enough_decimals, written
 from kgeval.benchmarks.runs import Run
@@ -40,8 +40,8 @@ NOT_INDEPENDENT = "are the same dataset under different protocols; their results
 UNEQUAL = 4  # the ratio of the largest and the smallest SD over seeds from which a caution says that they are pooled
 MAX_PLACES = 4  # datasets that the caution names before it counts the others
 N_LEADING = 2  # models of a dataset whose notes on the order of rows come before those of the others
-LEAKS = "leak_notes"  # the fact of a result
-WITHOUT = 'result.by("leak") (--by leak) gives the metrics without them'
+LEAKS, COPIED = "leak_notes", leak_notes.COPIED  # the fact of a result, and what else stands in its notes
+WITHOUT = '; result.by("leak") (--by leak) gives the metrics without them'
 RANK_COLUMNS = ("better_raw", "tied_raw", "better_filtered", "tied_filtered")
 
 
@@ -330,9 +330,9 @@ def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> Iterator[s
 
 def _notes_of_results(part: DatasetRuns) -> Iterator[tuple[str, str]]:
     """Yield each note of the results of a dataset but leaks, with the dataset if all have it, else with each model."""
-    facts = ((run, result.notes, result.facts.get(LEAKS, ())) for run, result in zip(part.runs, part.results))
-    said = ((note, run) for run, notes, known in facts for note in notes if note not in known and COPIED not in note)
-    for note, runs in grouped(dict.fromkeys(said)).items():
+    said = ((note, run, result.facts) for run, result in zip(part.runs, part.results) for note in result.notes)
+    kept = ((note, run) for note, run, facts in said if note not in facts.get(LEAKS, ()) and COPIED not in note)
+    for note, runs in grouped(dict.fromkeys(kept)).items():
         models = dict.fromkeys(f"{run.model} on {part.dataset}" for run in runs)
         yield from ((name, note) for name in ([part.dataset] if len(runs) == len(part.runs) else models))
 
@@ -346,15 +346,15 @@ def _leaks(parts: Sequence[DatasetRuns], leading: pd.DataFrame) -> Iterator[str]
     for part in parts:
         known = {}
         for name in leading.loc[leading["dataset"] == part.dataset, "model"]:
-            of_runs = [part.results[place].facts.get(WITHOUT_COPIED) for place in part.places(name)]
-            known[name] = {WITHOUT_COPIED: dict(pd.DataFrame(of_runs).mean())} if all(of_runs) else {}
-        rest = without_copied(known.items())
+            of_runs = [part.results[place].facts.get(leak_notes.WITHOUT_COPIED) for place in part.places(name)]
+            known[name] = {leak_notes.WITHOUT_COPIED: dict(pd.DataFrame(of_runs).mean())} if all(of_runs) else {}
+        rest = leak_notes.without_copied(known.items())
         for line in max((result.facts.get(LEAKS, []) for result in part.results), key=len):
-            end = f", {rest}" if rest and MAY_BE_COPIED in line else ""
+            end = f", {rest}" if rest and leak_notes.MAY_BE_COPIED in line else ""
             said.append(f"{part.dataset}: {line.partition(', ')[0]}{end}")
     said.sort(key=lambda text: -max(map(float, re.findall(r"([\d.]+)%", text)), default=0.0))
     if said:
-        yield f"test triples that train gives away: {'; '.join(said)}; {WITHOUT}"
+        yield f"test triples that train gives away: {'; '.join(said)}{'' if 'them' in ''.join(said) else WITHOUT}"
 
 
 def _readings(parts: Sequence[DatasetRuns]) -> Iterator[str]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.audit.leak_notes import COPIED, MAY_BE_COPIED, WITHOUT_COPIED, notes_on_leaks, without_copied
+from kgeval.audit import leak_notes
 from kgeval.base.checks import Bools, Ids, counted, listed, warn_user
 from kgeval.data.candidates import LEFT_OUT, Candidates, Listed
 from kgeval.data.dataset import Dataset, triple_labels
@@ -98,12 +98,12 @@ class Positives:
     @cached_property
     def leak_notes(self) -> list[str]:
         """The lines of `notes_on_leaks` about these positives."""
-        return notes_on_leaks(self.dataset, self.split_names)
+        return leak_notes.notes_on_leaks(self.dataset, self.split_names)
 
     @cached_property
     def is_copied(self) -> Bools | None:
         """Whether each triple may be copied from train; None if `leak_notes` does not say that many may."""
-        if not any(MAY_BE_COPIED in note for note in self.leak_notes) or "train" in self.split_names:
+        if not any(leak_notes.MAY_BE_COPIED in note for note in self.leak_notes) or "train" in self.split_names:
             return None
         found = leaks(self.triples, self.dataset["train"].array, len(self.dataset.relations))
         return np.logical_or.reduce(list(found.values()))  # type: ignore[no-any-return]
@@ -348,8 +348,8 @@ def _add_without_copied(result: EvaluationResult, is_copied: Bools) -> None:
     rows = rows[~is_copied[rows]]
     value = result.rank_table.value("mrr", rows).value if len(rows) else 0.0
     if np.isfinite(value):
-        result.facts[WITHOUT_COPIED] = {"n": len(rows), "mrr": value}
-        result.notes += (without_copied([("", result.facts)], COPIED),)
+        result.facts[leak_notes.WITHOUT_COPIED] = {"n": len(rows), "mrr": value}
+        result.notes += (leak_notes.without_copied([("", result.facts)], leak_notes.COPIED),)
 
 
 def _key_notes(dataset: Dataset, protocol: Protocol) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from kgeval.audit.leak_notes import COPIED, notes_on_leaks, without_copied
+from kgeval.audit import leak_notes
 from kgeval.base.wording import percent, written
 from kgeval.comparison.texts import OTHER_ENTITIES, is_description, merged_notes
 from kgeval.metrics.grammar import display_of
@@ -40,9 +40,9 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
         )
     leaking = report.results[0].facts.get("leak_notes", [])
     if report.dataset is not None:  # a result of an earlier version has no such fact
-        leaking = notes_on_leaks(report.dataset, report.results[0].protocol.splits)
+        leaking = leak_notes.notes_on_leaks(report.dataset, report.results[0].protocol.splits)
     facts = [(name if len(named) > 1 else "", result.facts) for name, result in named[: len(report.detailed)]]
-    said = [*leaking, without_copied(facts, COPIED)]
+    said = [*leaking, leak_notes.without_copied(facts, leak_notes.COPIED)]
     lines += [" ".join(f"{line}." for line in said if line)] if leaking else []
     said = [(name, note) for name, result in named for note in notes_of(result)]
     doubts = [pair for pair in said if pair[0] in report.names[:2] and any(word in pair[1] for word in SUSPICIONS)]
@@ -81,7 +81,7 @@ def notes_of(result: EvaluationResult) -> list[str]:
     result : EvaluationResult
     """
     notes = [*result.notes, *metric_cautions(result, SUMMARY_METRICS)]
-    return [note for note in dict.fromkeys(notes) if not is_description(note) and COPIED not in note]
+    return [note for note in dict.fromkeys(notes) if not is_description(note) and leak_notes.COPIED not in note]
 
 
 def _compared(report: Report) -> list[str]:

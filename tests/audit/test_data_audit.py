@@ -12,8 +12,8 @@ import pytest
 from grids import size
 
 import kgeval as kg
-from kgeval.audit import notes_on_leaks
 from kgeval.audit.data_audit import audit_text
+from kgeval.audit.leak_notes import notes_on_leaks
 from kgeval.base.terminal import Screen
 from kgeval.features.columns import features_of
 from kgeval.features.relations import HALF_LINKS

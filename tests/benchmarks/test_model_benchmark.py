@@ -759,7 +759,7 @@ def test_leaks_of_all_datasets_are_one_note_and_the_first():
         result.notes += ("MRR without triples that may be copied from train: 0.1",)
     first, second = kg.benchmark(runs, metrics="mrr").values["ring-12"].sort_values(ascending=False).index
     means = {"A": "0.2150", "B": "0.1150"}
-    rest = f"from train, MRR without them: {means[first]} of {first} and {means[second]} of {second} (8 ranks); {how}"
+    rest = f"from train, MRR without them: {means[first]} of {first} and {means[second]} of {second} (8 ranks)"
     found = kg.benchmark(runs, metrics="mrr", spread="separate").notes
     assert [note for note in found if "train" in note] == [f"{said} {rest}"]  # none of facts that recur
 

@@ -283,7 +283,7 @@ def test_what_depends_on_the_dataset_alone_is_computed_once(monkeypatch):
         call = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *given: calls.append(name) or call(*given))
 
-    watch(build_result, "notes_on_leaks")
+    watch(build_result.leak_notes, "notes_on_leaks")
     watch(evaluator_module, "make_plan")
     triples = [[i, 0, i + 1] for i in range(40)]
     dataset = kg.Dataset.from_arrays(train=triples, test=triples[:20], n_entities=41, n_relations=1)
