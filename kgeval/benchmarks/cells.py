@@ -354,7 +354,7 @@ def _leaks(parts: Sequence[DatasetRuns], leading: pd.DataFrame) -> Iterator[str]
             said.append(f"{part.dataset}: {line.partition(', ')[0]}{end}")
     said.sort(key=lambda text: -max(map(float, re.findall(r"([\d.]+)%", text)), default=0.0))
     if said:
-        yield f"test triples that train gives away: {'; '.join(said)}{'' if 'them' in ''.join(said) else WITHOUT}"
+        yield f"test triples that train gives away: {'; '.join(said)}{'' if 'without them' in str(said) else WITHOUT}"
 
 
 def _readings(parts: Sequence[DatasetRuns]) -> Iterator[str]:
