@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -262,7 +262,11 @@ def benchmark_notes(
     single = present[present["n_seeds"] == 1]
     higher = bool(Key.parse(terms.metric).higher_is_better)
     leading = present.sort_values("mean", ascending=not higher, kind="stable").groupby("dataset").head(N_LEADING)
-    yield from unequal_spreads(present, terms)
+    for note in unequal_spreads(present, terms):
+        apart = difference_table(parts, table["model"].unique().tolist(), table, replace(terms, spread="separate"))
+        is_other = apart["better"] != differences["better"]
+        n, on = is_other.sum(), listed(differences.loc[is_other, "dataset"].unique().tolist())
+        yield f"{note}; spread='separate' decides {n:,} of {len(apart):,} differences otherwise{on and f', on {on}'}"
     yield from _leaks(parts, leading)
     for part in parts:
         yield from (f"{part.dataset}: the ranks of {listed(same)} {EQUAL_RANKS}" for same in _same_ranks(part))
@@ -323,8 +327,7 @@ def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> Iterator[s
     if places and terms.spread == "pooled":
         yield (
             f"the SDs over seeds differ {UNEQUAL}-fold or more on {listed(places, MAX_PLACES)}: the t test pools them, "
-            "so p may be too small for models with a large SD, and too large for the others; to check: "
-            "spread='separate' (--spread separate), or more seeds"
+            "so p may be too small for models with a large SD, and too large for the others"
         )
 
 

@@ -144,9 +144,7 @@ def _leaders(tables: Sequence[BoardTable], names: Sequence[str]) -> Table:
     heads = ("best model", heading, "second model", f"second {heading}", "ahead by")
     for head, column in zip(heads, zip(*map(_lead, tables))):
         columns.append(Column(head, column, is_label=head.endswith("model")))
-    caption = (
-        f"Leaders of each dataset, protocol and number of ranks; values of different rows do not compare. {VALUES}"
-    )
+    caption = f"Leaders by dataset, protocol and number of ranks; values of different rows do not compare. {VALUES}"
     return Table(columns, caption=caption, name="leaders", kind="fit leaders")
 
 

@@ -22,7 +22,6 @@ from kgeval.report.page_values import meaning_of
 from kgeval.results.evaluation_result import audit_of, header_lines
 
 NO_AUDIT = "These results contain no audit of their dataset: kgeval report ... --dataset FOLDER adds it."
-TIE_RATE = re.compile(r" \(tie rate [\w.%]+\)")
 DETECTABLE = "the true difference that the test would find about four times in five."
 TERMS = (
     ("positive", "A triple that is ranked; it is true."),
@@ -72,8 +71,8 @@ def protocol_lines(report: Report) -> list[str]:
     """
     headers = []
     for name, result in zip(report.names, report.results):
-        lines = [TIE_RATE.sub("", line) for line in header_lines(result) if not line.startswith("note: ")]
-        lines = [line for line in lines if line != f"run: {name}"]
+        found = (re.sub(r" \(tie rate [\w.%]+\)", "", line) for line in header_lines(result))
+        lines = [line for line in found if line != f"run: {name}" and not line.startswith("note: ")]
         scorer = str(result.facts.get("scorer", ""))
         lines += [f"scorer: {scorer}"] if scorer and scorer != name else []
         headers.append([*lines, *(f"model: {note}" for note in result.notes if is_description(note))])
