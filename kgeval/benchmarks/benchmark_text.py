@@ -108,7 +108,10 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     benchmark : Benchmark
     """
     verdict, pairs = benchmark.verdict, [pair_table(benchmark)] if len(benchmark.differences) else []
-    means = (paper_table if len(benchmark.datasets) > 1 else mean_table)(benchmark, [benchmark.metric])
+    first = [benchmark.metric]
+    means = (
+        paper_table(benchmark, first, has_chance=True) if len(benchmark.datasets) > 1 else mean_table(benchmark, first)
+    )
     return html.panel(
         verdict.headline,
         html.line(f"{with_capital(verdict.details)}."),

@@ -239,7 +239,7 @@ class Benchmark(Compared):
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, for each metric if it is too wide, then lines about numbers and protocols."""
-        return narrow_markdown(tables.paper_table(self), "\n".join(tables.protocol_lines(self)))
+        return narrow_markdown(tables.paper_table(self, has_chance=True), "\n".join(tables.protocol_lines(self)))
 
     @names_unknown_arguments(has_differences="differences=")
     def to_csv(

@@ -129,7 +129,7 @@ def mean_table(benchmark: Benchmark, metrics: Sequence[str] = ()) -> Table:
     return Table(columns, table_notes(benchmark))
 
 
-def paper_table(benchmark: Benchmark, metrics: Sequence[str] = ()) -> Table:
+def paper_table(benchmark: Benchmark, metrics: Sequence[str] = (), has_chance: bool = False) -> Table:
     """Return the table of means with one row per model, and one column per dataset and metric, without intervals.
 
     Parameters
@@ -137,12 +137,15 @@ def paper_table(benchmark: Benchmark, metrics: Sequence[str] = ()) -> Table:
     benchmark : Benchmark
     metrics : sequence of str
         Some of the metrics, by default all.
+    has_chance : bool
+        Whether the last row has the chance levels.
     """
     cells, metrics = mean_cells(benchmark), metrics or list(benchmark.keys)
-    columns = [Column.of_labels("model", benchmark.models)]
+    models = [*benchmark.models, *[CHANCE] * has_chance]
+    columns = [Column.of_labels("model", [model or "chance" for model in models])]
     for dataset in benchmark.datasets:
         for metric in metrics:
-            of_models = [replace(cells[model, dataset, metric], interval="") for model in benchmark.models]
+            of_models = [replace(cells[model, dataset, metric], interval="") for model in models]
             columns.append(Column(display_of(metric).heading, of_models, group=dataset))
     return Table(columns, table_notes(benchmark, metrics))
 

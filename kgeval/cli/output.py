@@ -261,6 +261,8 @@ def result_text(
     cautions = metric_cautions(result, metrics, options.ties)
     if confidence is not None and (is_asked or options.by):
         cautions += [*interval_notes(result, confidence, cluster), *rough_lines(frames.get("by", frames["metrics"]))]
+    elif confidence is not None:
+        cautions += interval_notes(result)[1:]
     if options.to == "json":
         content = {
             "facts": result.facts,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kgeval._version import __version__
-from kgeval.base.checks import grouped, names_unknown_arguments
+from kgeval.base.checks import counted, grouped, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
 from kgeval.base.wording import decimals_for, printable, shown_label, signed, with_capital, written
 from kgeval.benchmarks.model_benchmark import Benchmark
@@ -38,7 +38,7 @@ MAX_COLUMNS = 3  # metrics whose intervals stand beside the values, not below th
 MAX_NAME = 24  # characters of a dataset in the heading of a column
 N_MOVED = 3  # relations with the largest gains, and with the largest losses, of each dataset
 MAX_FOREST = 4  # models; of more, the differences of the best model are shown, and all in a fold
-LOSSES = "Largest losses to the second model, weighted by ranks (runs nearest to the means)"
+LOSSES = "Largest losses to the second model (runs nearest to the means)"
 BEST = "Bold: best, and what the test cannot tell from it."
 
 
@@ -244,7 +244,7 @@ def _moved(benchmark: Benchmark) -> Rows:
         of_means = signed(values[order[0]] - values[order[1]], decimals)
         title = f"{dataset}: {' - '.join(runs)}: {overall} over all; of the means {of_means}"
         about = {"dataset": dataset, "title": title, "second": [*runs][1]}
-        frame = frame[frame["difference"].abs() >= 0.5 * 10.0**-decimals]  # others are shown as 0
+        frame = frame[frame["difference"].abs() >= 10.0 ** (1 - decimals)]  # others are about 0
         for verb, part in zip(("gains", "loses"), moved(frame, metric, N_MOVED)):
             found += [{**row, **about, "verb": verb} for row in part.to_dict("records")]
     return found
@@ -254,7 +254,7 @@ def _moved_words(rows: Rows, metric: str, has_one: bool) -> list[str]:
     """Return the sentence on the largest loss of each dataset; of one dataset, also on the largest gain."""
     texts = []
     for (dataset, verb), (row, *_) in grouped(((row["dataset"], row["verb"]), row) for row in rows).items():
-        size = signed(row["difference"], display_of(metric).decimals)
+        size = f"{signed(row['difference'], display_of(metric).decimals)}, {counted(row['n'], 'rank')}"
         where = f"{shown_name(row['relation'])} ({size}{'' if row['decided'] else ', undecided'})"
         texts += [f"{verb} most on {where}"] if has_one else [f"{dataset}: {where}"] if verb == "loses" else []
     start, sign = (f"Against {rows[0]['second']}", ", ") if has_one and rows else (LOSSES, "; ")
@@ -296,14 +296,9 @@ def _seeds(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
         seeds = ["" if run["seed"] is None else f" ({run['seed']})" for run in of]
         texts.append(", ".join(f"{written(run[metric], digits)}{seed}" for run, seed in zip(of, seeds)))
     columns = [_named(rows, places), Column.of_drawings((run[metric] for of in runs.values() for run in of), bars)]
-    for heading, name in (("SD", "sd"), ("standard error", "error")):
-        numbers = [row[name] for row in rows]
-        columns.append(Column(heading, [Cell(written(number, digits), numbers=(number,)) for number in numbers]))
+    columns.append(Column("SD", [Cell(written(row["sd"], digits), numbers=(row["sd"],)) for row in rows]))
     columns.append(Column.of_labels("values (seed)", texts))
-    caption = (
-        f"{heading_of(metric)} of each run (short line) and mean (dot). SD: standard deviation over the seeds. "
-        "Standard error: how much the mean would vary with other seeds and other test triples."
-    )
+    caption = f"{heading_of(metric)} of each run (short line) and mean (dot). SD: standard deviation over the seeds."
     table = Table(columns, caption=caption, name="seeds", groups=_groups(rows, benchmark), kind="matrix")
     return page.Section("seeds", "Spread over seeds", [table], "How much does a value depend on the seed?", "Seeds")
 

@@ -121,6 +121,8 @@ def _headline(tables: Sequence[BoardTable], names: Sequence[str]) -> str:
     """Return who leads on which datasets; of more than two lines, only the first models and datasets."""
     by_model = grouped((_leader(one), name) for one, name in zip(tables, names) if one.ranked)
     text = "; ".join(f"{model} leads on {listed(on)}" for model, on in by_model.items())
+    unsure = [name for one, name in zip(tables, names) if "overlap" in _lead(one)[-1].flag]
+    text += f"; ranges overlap{f' on {listed(unsure)}' if len(names) > 1 else ''}" if unsure else ""
     if len(text) > MAX_HEADLINE:
         said = [f"{model} leads on {listed(on, N_LEADERS)}" for model, on in by_model.items()]
         more = [f"and {len(said) - N_LEADERS:,} more"] if len(said) > N_LEADERS else []

@@ -433,7 +433,7 @@ def _separate_ticks(figure: Figure, axes: Axes, along: str, has_names: bool) -> 
             axis.set_major_formatter(FixedFormatter(starts))
             for size in TICK_SIZES:
                 axis.set_tick_params(labelsize=size)
-                if is_done(1.0):
+                if is_done(4.0):
                     return
             axis.set_major_formatter(FixedFormatter([text.replace("\n", " ") for text in starts]))
             axis.set_tick_params(labelrotation=90, labelsize=TICK_SIZES[0])

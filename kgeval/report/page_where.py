@@ -26,7 +26,7 @@ from kgeval.report.page_values import drawn
 
 N_GAINS = 6  # relations with the largest gains, and with the largest losses
 COMMON_COLUMNS = ("pattern", "cardinality")  # shown open; other columns: folded
-MAX_LABEL = 70  # characters of a relation beside its bar
+MAX_LABEL = 100  # characters of a relation beside its bar
 REVERSED = (
     "Reversed: the other model leads in this group; the interval of the difference, corrected for the number of "
     "groups, excludes 0."
@@ -67,7 +67,8 @@ def gains(report: Report, pair: Pair) -> Table:
     parts = dict(zip((pair.first, pair.second), moved(pair.relations, report.metric, N_GAINS)))
     shown = pd.concat(list(parts.values()))
     limit = edge_of(shown["contribution"].abs().tolist())
-    groups = [(f"{report.short(model)} better", len(part)) for model, part in parts.items() if len(part)]
+    kinds = zip((f"gains of {report.short(0)}", f"losses of {report.short(0)}"), map(len, parts.values()))
+    groups = [kind for kind in kinds if kind[1]]
     sizes = [(model, abs(size)) for model, part in parts.items() for size in part["contribution"]]
     pictures = [Cell(drawing=partial(charts.contribution_bar, size, limit, model)) for model, size in sizes]
     others = known.drop(index=shown.index)

@@ -308,7 +308,7 @@ def difference_plot(
             parts.append((heading, short("".join(map(printable, on)), MAX_DATASET), leader_first(part)))
     parts = [(*words, part.iloc[: max(1, limit // len(parts))]) for *words, part in parts]
     n_drawn = sum(len(part) for *_, part in parts)
-    size = f"first {n_drawn:,} of {len(table):,} differences" if n_drawn < len(table) else f"{n_drawn:,} differences"
+    size = f"{n_drawn:,}{f' of {len(table):,}' if n_drawn < len(table) else ''} differences"
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
     return draw(figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}"), style, ax, title)
@@ -360,8 +360,8 @@ def critical_differences(
         )
     ranks = [(_named(model, names), rank) for model, rank in zip(models, across.table["mean_rank"].tolist())]
     groups = [(models.index(group[0]), models.index(group[-1])) for group in across.groups]
-    told = "bars join models that are not told apart" if groups else "all models are told apart"
-    told = f"; {told} (Nemenyi's test, significance level {across.alpha:g})"
+    told = f"; {'bars join models that are not' if groups else 'all models are'} told apart"
+    told += f" (Nemenyi's test, significance level {across.alpha:g})"
     told += "; few datasets, so only very large differences show" if n_datasets < FEW_DATASETS else ""
     told = told if across.nemenyi is not None else ", no result of Nemenyi's test"
     difference = None if across.nemenyi is None else across.nemenyi.critical_difference

@@ -238,7 +238,9 @@ def test_markdown_is_one_row_a_model(bench):
         assert lines[0] == rf"| model | ring-12 \& %\_ {heading} | ring-100 \& %\_ {heading} |"
         assert lines[1] == "| --- | ---: | ---: |"
         assert lines[2].startswith(r"| a_b \& 50% #1 \$x\$ \\foo | ")
-        assert [len(re.findall(r"(?<!\\)\|", line)) for line in lines] == [4] * 5
+        assert [len(re.findall(r"(?<!\\)\|", line)) for line in lines] == [4] * 6
+        levels = {run.dataset: result.chance(metric).value for run, result in bench.results.items()}
+        assert lines[-1] == f"| chance | {' | '.join(f'{levels[one]:.{digits}f}' for one in bench.datasets)} |"
         row = table.loc[(bench.models[0], bench.datasets[0], metric)]
         assert f"{row['mean']:.{digits}f}" in lines[2].replace("*", "").split(" | ")[1]
         assert f"± {row['sd']:.{digits}f} |" in lines[2]

@@ -390,9 +390,9 @@ def test_the_headline_names_the_leaders(card, tmp_path):
     path = tmp_path / "board.html"
     runs = [card("A", 1, 0.3), card("A", 2, 0.4), card("B", 1, 0.3), card("C", 1, 0.2)]
     write_board(runs, path)
-    assert headline_of(path) == "A leads on toy"
+    assert headline_of(path) == "A leads on toy; ranges overlap"
     write_board([*runs, card("D", 1, 0.9, sides="object")], path, overwrite=True)
-    assert headline_of(path) == "A leads on toy (1); D leads on toy (2)"
+    assert headline_of(path) == "A leads on toy (1); D leads on toy (2); ranges overlap on toy (1)"
     reader = Reader(path)
     rows = [[text for text, _ in row] for row in reader.rows("leaders")]
     assert "both sides" in rows[0][0]

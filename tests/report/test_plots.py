@@ -456,13 +456,13 @@ def test_difference_plot_of_a_table(drawing):
     assert segments(shares.lines[1]) == [[[0.05, 0.0], [0.15, 0.0]]]
     assert (dots(ranks), faces(ranks)) == ([[[-20.0, 0.0]]], [False])
     assert segments(ranks.lines[1]) == [[[-45.0, 0.0], [5.0, 0.0]]]
-    assert title_of(figure) == "first 3 of 4 differences, n = 480; filled: the interval excludes 0"
+    assert title_of(figure) == "3 of 4 differences, n = 480; filled: the interval excludes 0"
     decided = plots.difference_plot(table.assign(better=["", "$A$", "C", ""]))
     assert [faces(axes) for axes in decided.axes] == [[False, True], [True]]
-    assert title_of(decided) == "first 3 of 4 differences, n = 480; filled: decided"
+    assert title_of(decided) == "3 of 4 differences, n = 480; filled: decided"
     relations = plots.difference_plot(table.drop(columns=["first", "metric"]).set_axis(list("wxyz")), limit=2)
     assert [label.get_text() for label in relations.axes[0].get_yticklabels()] == ["w", "x"]
-    assert title_of(relations) == "first 2 of 4 differences; filled: the interval excludes 0"
+    assert title_of(relations) == "2 of 4 differences; filled: the interval excludes 0"
     with pytest.raises(MetricError, match="needs the columns difference, low and high; missing: low, high"):
         plots.difference_plot(table[["difference"]])
     with pytest.raises(MetricError, match="difference_plot needs a finite difference; got none in 1 rows"):
@@ -500,7 +500,7 @@ def test_difference_plots_start_with_the_leader(drawing, six):
     few = plots.difference_plot(comparison, limit=10)
     assert [len(dots(axes)[0]) for axes in few.axes] == [5, 5]
     assert all(label.get_text().startswith(by_value[0]) for axes in few.axes for label in axes.get_yticklabels())
-    assert title_of(few).startswith("first 10 of 30 differences")
+    assert title_of(few).startswith("10 of 30 differences")
 
 
 def test_difference_plot_of_a_benchmark(drawing, six):

@@ -201,6 +201,7 @@
     const table = find("table", box);
     const isCut = () => box.scrollWidth > box.clientWidth + 4;
     table.classList.remove("stacked", "labelled");
+    box.classList.remove("cut");
     if (phone.matches && isCut() && table.tHead && !find("[scope=colgroup]", table)) stack(table, isCut);
     box.classList.toggle("cut", isCut());
   }
