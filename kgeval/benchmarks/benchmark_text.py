@@ -108,10 +108,8 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     benchmark : Benchmark
     """
     verdict, pairs = benchmark.verdict, [pair_table(benchmark)] if len(benchmark.differences) else []
-    first = [benchmark.metric]
-    means = (
-        paper_table(benchmark, first, has_chance=True) if len(benchmark.datasets) > 1 else mean_table(benchmark, first)
-    )
+    means = paper_table(benchmark, [benchmark.metric], has_chance=True)
+    means = means if len(benchmark.datasets) > 1 else mean_table(benchmark, [benchmark.metric])
     return html.panel(
         verdict.headline,
         html.line(f"{with_capital(verdict.details)}."),

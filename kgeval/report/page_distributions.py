@@ -38,7 +38,7 @@ def distributions(report: Report) -> Section:
         shares += " Pale: ranks that tie with a rival; “tie”: the bin with the most of them."
     drawn = [*report.detailed, *report.models[-2:]] if len(report.names) >= MANY_CURVES else []
     shares += f" Drawn: the {len(report.detailed)} best models and the last 2; all are in the table." if drawn else ""
-    text = f"hits@k: share of ranks of at most k. Bands: {CONFIDENCE:.0%} intervals{' of the best model' if drawn else ''}."
+    text = f"hits@k: share of ranks up to k. Bands: {CONFIDENCE:.0%} intervals{' of the best model' if drawn else ''}."
     text += " Where ranks are bounded, the band shows the bounds." if any(hits["bounds"]) else ""
     figures = [
         Figure(partial(svg, rank_distribution(report.names, found, "Share of ranks in each bin", drawn)), shares),
