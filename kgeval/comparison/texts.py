@@ -223,8 +223,8 @@ def _test_lines(comparison: Comparison) -> Iterator[str]:
             "tested: p is how often random swaps of ranks between the two models give a difference at least as "
             f"large, in either direction (an equally large one counts half if {MIN_MID_P} or more clusters differ)"
             f"; all ranks of {units[terms.cluster_name]} are swapped together "
-            f"({terms.n_resamples:,} random swaps, seed {terms.seed}; all possible swaps if {MAX_ENUMERATED} or "
-            f"fewer clusters differ)"
+            f"({terms.n_resamples:,} random swaps, seed {terms.seed}, and a bound if none is as large; all possible "
+            f"swaps if {MAX_ENUMERATED} or fewer clusters differ)"
         )
     if by_t:
         yield (

@@ -17,6 +17,7 @@ from kgeval.base.checks import listed
 from kgeval.base.wording import between, decimals_for, enough_decimals, percent, printable, quoted, written
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.rows import best_first, difference_words, leaders_among, row_decimals, row_of, trained_words
+from kgeval.data.sides import SIDES
 from kgeval.display.table import heading_of
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics import RankMetric
@@ -96,9 +97,9 @@ def verdict_of(
       columns, as saved results do.
     - "with optimistic ties B leads": another tie policy gives the best value to another model.
     - "not clearly better than chance": the interval of the best value contains the chance level or worse values.
-    - one model: its interval, its chance level, its range over tie policies if more than 1% of the ranks tie, and the
-      best and the worst of the relations, patterns and cardinalities that have at least 10 ranks and at least 1% of
-      the ranks.
+    - one model: its interval, its chance level, its range over tie policies if more than 1% of the ranks tie, its value
+      on each side if the two intervals have no common value, and the best and the worst of the relations, patterns and
+      cardinalities that have at least 10 ranks and at least 1% of the ranks.
 
     Parameters
     ----------
@@ -282,6 +283,11 @@ def _of_one(name: str, result: EvaluationResult, key: Key) -> Verdict:
     if result.tie_rate > MAX_TIES and key.setting == "filtered":
         ends = [f"{written(number, decimals)} with {ties} ties" for ties, number in _by_ties(result, key).items()]
         parts += [f"{percent(result.tie_rate)} of the ranks tie: {' and '.join(ends)}"] if ends else []
+    if key.side == "both" and set(SIDES) <= set(ranks.sides):
+        of_sides = {side: result.interval(str(replace(key, side=side)), confidence=CONFIDENCE) for side in SIDES}
+        if max(one.low for one in of_sides.values()) > min(one.high for one in of_sides.values()):
+            values = [f"{written(one.value, decimals)} on the {side} side" for side, one in of_sides.items()]
+            parts.append(" and ".join(values))
     return Verdict((*parts, *_places(result, key, decimals)), "one", (name,), label)
 
 

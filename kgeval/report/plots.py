@@ -187,8 +187,8 @@ def relation_comparison(
     check_positive_int("limit", limit, MetricError)
     order = found.sizes.sort_values(ascending=False, kind="stable").index
     drawn = order[:limit]
-    counts = [f"({found.sizes[label]:,.0f})" for label in drawn]
-    labels = _relation_labels([_named(label, names) for label in drawn], counts, style_of(style).label)
+    counts = [f"({found.sizes[label]:,.0f})" for label in order]
+    labels = _relation_labels([_named(label, names) for label in order], counts, style_of(style).label)[:limit]
     of_all = len(drawn) == len(order)
     amount = f"all {len(order):,} relations" if of_all else f"{limit:,} of {len(order):,} with most ranks"
     heading = f"{display_of(found.key).heading} per relation (number of ranks){found.about}: {amount}"

@@ -232,7 +232,7 @@ def robust_interval(
     The limits are the statistic plus and minus t times the standard error. If the statistic can only have values from 0
     to 1, the limits are Wilson's, for the number of independent observations that would give the same variance (the
     effective sample size), and `method` is ``"wilson"``. Wilson's limits are accurate near 0 and 1 too, and they differ
-    even if all observations are equal.
+    even if all observations are equal (see `wilson_limits`).
 
     Parameters
     ----------
@@ -370,12 +370,15 @@ def effective_size(share: float, variance: float, n_effective: float) -> float:
 def wilson_limits(share: float, variance: float, n_effective: float, t: float) -> tuple[float, float]:
     """Return Wilson's limits of a statistic between 0 and 1.
 
+    If all clusters have the same value, only clusters like none that was seen can move it, to 0 or to 1 at most: the
+    limits are those of a share of such clusters of which none was seen, as Wilson's are for a share of 0.
+
     Parameters
     ----------
     share : float
         The value of the statistic.
     variance : float
-        Its sampling variance.
+        Its sampling variance; 0 if all clusters have the same value.
     n_effective : float
         The effective number of clusters.
     t : float
@@ -389,7 +392,12 @@ def wilson_limits(share: float, variance: float, n_effective: float, t: float) -
     --------
     >>> [round(limit, 4) for limit in wilson_limits(0.5, 0.0025, 100.0, 1.96)]
     [0.4038, 0.5962]
+    >>> [round(limit, 4) for limit in wilson_limits(0.5, 0.0, 100.0, 1.96)]
+    [0.4815, 0.5185]
     """
+    if variance == 0.0:
+        unseen = t * t / (n_effective + t * t)
+        return share - unseen * share, share + unseen * (1.0 - share)
     size = effective_size(share, variance, n_effective)
     shrink = 1.0 + t * t / size
     centre = (share + t * t / (2.0 * size)) / shrink

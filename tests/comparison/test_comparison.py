@@ -1041,7 +1041,8 @@ def test_head_says_what_was_tested():
         "ties: mean rank (realistic) in MRR; mean over all orders (expected) in query.map",
         "tested: p is how often random swaps of ranks between the two models give a difference at least as large, in "
         "either direction (an equally large one counts half if 20 or more clusters differ); all ranks of a query are "
-        "swapped together (1,234 random swaps, seed 5; all possible swaps if 13 or fewer clusters differ)",
+        "swapped together (1,234 random swaps, seed 5, and a bound if none is as large; all possible swaps if 13 or "
+        "fewer clusters differ)",
         "p (Holm) is corrected by Holm's method for 2 tests (pairs of models: 1, metrics: 2); "
         "a difference is decided where p is at most 0.1",
         "differences are first - second, the leader first; each interval is at the level of its test in Holm's "

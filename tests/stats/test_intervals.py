@@ -9,7 +9,7 @@ import pytest
 
 from kgeval.errors import DataError, MetricError
 from kgeval.stats.clusters import Grouping, left_out_deviations
-from kgeval.stats.intervals import ALIKE, macro_interval, robust_interval
+from kgeval.stats.intervals import ALIKE, macro_interval, robust_interval, wilson_limits
 from kgeval.stats.moments import Interval, Moments, influences
 from kgeval.stats.quantiles import ONE_VALUE, quantile_interval
 from kgeval.stats.skewness import Skew
@@ -283,10 +283,21 @@ def wilson(share, size, t):
 
 @pytest.mark.parametrize("values", [[1, 0, 0], [0.25, 0.5, 0.25]])
 def test_values_alike_in_all_clusters_count_clusters(values):
-    """A mean of one third in each of 20 clusters: no variance between them, so 20 observations of 1/3."""
+    """A mean of 1/3 in each of 20 clusters: Wilson's limit for 0 of 20 is the share that could be 0 or 1 instead."""
     found = robust_interval(Moments(column(values * 20)), np.repeat(np.arange(20), 3), bounds=UNIT)
-    assert (found.low, found.high) == pytest.approx(wilson(1 / 3, 20, student_quantile(0.975, 19)), rel=1e-12)
+    _, unseen = wilson(0.0, 20, student_quantile(0.975, 19))
+    ends = ((1 - unseen) * 1 / 3 + unseen * 0, (1 - unseen) * 1 / 3 + unseen * 1)
+    assert (found.low, found.high) == pytest.approx(ends, rel=1e-12)
     assert (found.method, found.reason, found.error) == ("wilson", "", 0.0)
+
+
+def test_limits_of_clusters_alike_hold():
+    """Of 30 clusters a share q is 0 in place of 0.6: where none is seen, the limits hold, but in 2.5% of the draws."""
+    low, high = wilson_limits(0.6, 0.0, 30.0, student_quantile(0.975, 29))
+    assert low < 0.6 < high
+    for q in np.linspace(0.0, 0.5, 101):
+        is_held = low <= 0.6 * (1.0 - q)
+        assert is_held or (1.0 - q) ** 30 <= 0.025
 
 
 def test_every_statistic_between_0_and_1_has_wilsons_limits():
