@@ -816,7 +816,7 @@ def test_disagreements_leave_out_bounded_ranks():
 
 
 def test_sides_that_differ_are_said_of_one_model():
-    """Objects all rank first; of the subjects, s ranks s + 1, as the score falls with s: the mean of 1, 1/2, ... 1/40."""
+    """Objects all rank first; subject s ranks s + 1, as the score falls with s: the mean of 1, 1/2, ... 1/40."""
     dataset = kg.Dataset.from_arrays(test=[[s, 0, s + 1] for s in range(40)], n_entities=41, n_relations=1)
     apart = kg.evaluate(lambda s, p, o: -np.abs(o - s - 1) - 1000.0 * s, dataset, progress=False)
     of_subjects = sum(1 / (s + 1) for s in range(40)) / 40
