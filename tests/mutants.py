@@ -516,7 +516,7 @@ MUTANTS = (
         'self.sampled_share if clusters.by == "triple" and',
         "self.sampled_share if"),
     Mutant("C34", "wilsons_size_is_that_of_an_endless_population", "stats/intervals.py", BOOTSTRAP,
-        "wilson_limits(self.value, variance * unsampled, self.n_effective / unsampled, t)",
+        "wilson_limits(self.value, variance * unsampled, self.n_effective, t)",
         "wilson_limits(self.value, variance, self.n_effective, t)"),
     Mutant("C34", "reversed_groups_are_not_corrected_for_their_number", "comparison/differences.py", VERDICT,
         "alpha = terms.alpha / len(rows_by_group)",

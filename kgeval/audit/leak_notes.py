@@ -10,16 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from kgeval.audit.findings import recurs
-from kgeval.base.checks import counted, listed
+from kgeval.base.checks import Bools, Ids, counted, listed
 from kgeval.base.wording import percent, written
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import facts_of
+from kgeval.data.known import KnownIndex
 from kgeval.features import leaks
 
 GRAVE_SHARE = 0.1  # a smaller share of leaking triples gives no note
 MIN_TRIPLES = 20  # of fewer triples a share says little
+MAX_NAMED = 4  # models whose MRR a line has
 MAY_BE_COPIED = "may be copied from train"
 COPIED = f"triples that {MAY_BE_COPIED}"
 WITHOUT_COPIED = "without_copied"  # the fact of a result: MRR and number of the ranks of the other triples
@@ -106,7 +109,7 @@ def without_copied(facts: Iterable[tuple[str, Mapping[str, Any]]], which: str = 
     Parameters
     ----------
     facts : iterable of (str, mapping)
-        The name of each model, or empty for one model, and `EvaluationResult.facts`.
+        The name of each model, or empty for one model, and `EvaluationResult.facts`; the best models stand first.
     which : str
         The triples that are left out, in words.
 
@@ -114,10 +117,41 @@ def without_copied(facts: Iterable[tuple[str, Mapping[str, Any]]], which: str = 
     --------
     >>> without_copied([("A", {"without_copied": {"n": 40, "mrr": 0.25}}), ("B", {})])
     'MRR without them: 0.2500 of A (40 ranks)'
+    >>> without_copied([("A", {"without_copied": {"n": 0}})])
+    'no rank without them'
     """
     known = [(name, fact) for name, of_result in facts if (fact := of_result.get(WITHOUT_COPIED))]
-    if not known:
-        return ""
-    n = int(min(fact["n"] for _, fact in known))
-    values = [f"{written(fact['mrr'], 4)}{f' of {name}' if name else ''}" for name, fact in known if fact["n"]]
-    return f"MRR without {which}: {listed(values)} ({counted(n, 'rank')})" if values else f"no rank without {which}"
+    known.sort(key=lambda one: -one[1].get("mrr", 0.0))
+    found = [(name, written(fact["mrr"], 4), counted(int(fact["n"]), "rank")) for name, fact in known if "mrr" in fact]
+    if not found:
+        return f"no rank without {which}" if known else ""
+    is_same = len({n for *_, n in found}) == 1
+    values = [f"{value}{f' of {name}' if name else ''}{'' if is_same else f' ({n})'}" for name, value, n in found]
+    return f"MRR without {which}: {listed(values, MAX_NAMED)}{f' ({found[0][2]})' if is_same else ''}"
+
+
+def mean_of(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the mean over several runs of what `without_copied` words; empty if not all have it for as many ranks.
+
+    Parameters
+    ----------
+    facts : sequence of mappings
+        `EvaluationResult.facts` of each run.
+    """
+    found = [of_run.get(WITHOUT_COPIED, {}) for of_run in facts]
+    counts = {fact.get("n") for fact in found}
+    return {WITHOUT_COPIED: dict(pd.DataFrame(found).mean())} if len(counts) == 1 and None not in counts else {}
+
+
+def may_be_copied(dataset: Dataset, triples: Ids) -> Bools:
+    """Return, for each triple, whether train has it, at any time, or gives it away: see `kgeval.features.leaks`.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    triples : int64 array, shape (n, 3)
+    """
+    train = dataset["train"].array
+    *given, last = train.T
+    is_seen = KnownIndex.of(given, last).contains(*triples.T)
+    return np.logical_or.reduce([is_seen, *leaks(triples, train, len(dataset.relations)).values()])  # type: ignore[no-any-return]

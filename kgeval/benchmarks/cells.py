@@ -264,9 +264,10 @@ def benchmark_notes(
     leading = present.sort_values("mean", ascending=not higher, kind="stable").groupby("dataset").head(N_LEADING)
     for note in unequal_spreads(present, terms):
         apart = difference_table(parts, table["model"].unique().tolist(), table, replace(terms, spread="separate"))
-        is_other = apart["better"] != differences["better"]
+        is_tested = apart["p"].notna() & differences["p"].notna()
+        is_other = is_tested & (apart["better"] != differences["better"])
         n, on = is_other.sum(), listed(differences.loc[is_other, "dataset"].unique().tolist())
-        yield f"{note}; spread='separate' decides {n:,} of {len(apart):,} differences otherwise{on and f', on {on}'}"
+        yield f"{note}; spread='separate' decides {n:,} of {is_tested.sum():,} tests otherwise{on and f', on {on}'}"
     yield from _leaks(parts, leading)
     for part in parts:
         yield from (f"{part.dataset}: the ranks of {listed(same)} {EQUAL_RANKS}" for same in _same_ranks(part))
@@ -345,19 +346,17 @@ def _leaks(parts: Sequence[DatasetRuns], leading: pd.DataFrame) -> Iterator[str]
 
     It has the MRR of the leading models over the ranks of the other triples.
     """
-    said = []
+    said = list[tuple[float, str]]()
     for part in parts:
-        known = {}
-        for name in leading.loc[leading["dataset"] == part.dataset, "model"]:
-            of_runs = [part.results[place].facts.get(leak_notes.WITHOUT_COPIED) for place in part.places(name)]
-            known[name] = {leak_notes.WITHOUT_COPIED: dict(pd.DataFrame(of_runs).mean())} if all(of_runs) else {}
-        rest = leak_notes.without_copied(known.items())
+        runs_of = {name: part.places(name) for name in leading.loc[leading["dataset"] == part.dataset, "model"]}
+        means = {name: leak_notes.mean_of([part.results[i].facts for i in places]) for name, places in runs_of.items()}
+        rest = leak_notes.without_copied(means.items())
         for line in max((result.facts.get(LEAKS, []) for result in part.results), key=len):
+            share = max(map(float, re.findall(r"(\d[\d.]*)%", line)), default=0.0)
             end = f", {rest}" if rest and leak_notes.MAY_BE_COPIED in line else ""
-            said.append(f"{part.dataset}: {line.partition(', ')[0]}{end}")
-    said.sort(key=lambda text: -max(map(float, re.findall(r"([\d.]+)%", text)), default=0.0))
+            said.append((-share, f"{part.dataset}: {line.partition(', ')[0]}{end}"))
     if said:
-        yield f"test triples that train gives away: {'; '.join(said)}{'' if 'without them' in str(said) else WITHOUT}"
+        yield f"test triples that train gives away: {'; '.join(text for _, text in sorted(said))}{WITHOUT}"
 
 
 def _readings(parts: Sequence[DatasetRuns]) -> Iterator[str]:

@@ -92,7 +92,7 @@ def mean_cells(benchmark: Benchmark) -> dict[tuple[str, str, str], Cell]:
     for dataset, result in {run.dataset: result for run, result in benchmark.results.items()}.items():
         for metric in benchmark.keys:
             level = result.chance(metric)
-            cells[CHANCE, dataset, metric] = value_cell([level.value], display_of(metric).decimals, level.reason)
+            cells[CHANCE, dataset, metric] = value_cell([level.value], digits[metric], level.reason)
     return cells
 
 

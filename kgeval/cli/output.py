@@ -261,7 +261,7 @@ def result_text(
     cautions = metric_cautions(result, metrics, options.ties)
     if confidence is not None and (is_asked or options.by):
         cautions += [*interval_notes(result, confidence, cluster), *rough_lines(frames.get("by", frames["metrics"]))]
-    elif confidence is not None:
+    elif confidence is not None and options.to == "table" and "mrr" in map(str, metrics) and not options.ties:
         cautions += interval_notes(result)[1:]
     if options.to == "json":
         content = {

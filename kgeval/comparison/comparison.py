@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kgeval.audit import leak_notes
 from kgeval.base.checks import (
     GONE,
     check_one_of,
@@ -619,7 +620,9 @@ def compare(
     samples = samples_of(of_sample, alignment.rows, keys, results[0].rank_table.row_clusters(cluster))
     values = value_table(samples, names, confidence)
     table = difference_table(samples, values, terms)
-    notes = [*cautions(results, names), *bounded_notes(samples, names)]
+    said = [note for note in cautions(results, names) if leak_notes.COPIED not in note]  # one note of all models
+    rest = leak_notes.without_copied(zip(names, (result.facts for result in results)), leak_notes.COPIED)
+    notes = [*said, *([rest] if rest else []), *bounded_notes(samples, names)]
     if terms.cluster_name in ("triple", "query"):
         notes += entity_notes(samples, names, table)
     return Comparison(table, values, names, keys, results, alignment, terms, tuple(notes))

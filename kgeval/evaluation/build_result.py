@@ -27,7 +27,6 @@ from kgeval.data.protocol import Protocol
 from kgeval.data.sides import RELATION, side_of
 from kgeval.errors import DataError, ProtocolError
 from kgeval.evaluation.row_order import MIN_JUDGED
-from kgeval.features import leaks
 from kgeval.ranking.counts import RankCounts
 from kgeval.ranking.listed import ListTask
 from kgeval.results.evaluation_result import EvaluationResult, with_dataset_columns
@@ -105,8 +104,7 @@ class Positives:
         """Whether each triple may be copied from train; None if `leak_notes` does not say that many may."""
         if not any(leak_notes.MAY_BE_COPIED in note for note in self.leak_notes) or "train" in self.split_names:
             return None
-        found = leaks(self.triples, self.dataset["train"].array, len(self.dataset.relations))
-        return np.logical_or.reduce(list(found.values()))  # type: ignore[no-any-return]
+        return leak_notes.may_be_copied(self.dataset, self.triples)
 
     @cached_property
     def dataset_facts(self) -> dict[str, Any]:
@@ -346,9 +344,9 @@ def _add_without_copied(result: EvaluationResult, is_copied: Bools) -> None:
     """Add the MRR over the ranks of triples that may not be copied from train, as a fact and as a note."""
     rows = result.rank_table.rows_of("both")
     rows = rows[~is_copied[rows]]
-    value = result.rank_table.value("mrr", rows).value if len(rows) else 0.0
-    if np.isfinite(value):
-        result.facts[leak_notes.WITHOUT_COPIED] = {"n": len(rows), "mrr": value}
+    value = result.rank_table.value("mrr", rows).value if len(rows) else np.nan
+    if np.isfinite(value) or not len(rows):
+        result.facts[leak_notes.WITHOUT_COPIED] = {"n": len(rows), **({"mrr": value} if len(rows) else {})}
         result.notes += (leak_notes.without_copied([("", result.facts)], leak_notes.COPIED),)
 
 

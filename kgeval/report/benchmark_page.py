@@ -38,7 +38,7 @@ MAX_COLUMNS = 3  # metrics whose intervals stand beside the values, not below th
 MAX_NAME = 24  # characters of a dataset in the heading of a column
 N_MOVED = 3  # relations with the largest gains, and with the largest losses, of each dataset
 MAX_FOREST = 4  # models; of more, the differences of the best model are shown, and all in a fold
-LOSSES = "Largest losses to the second model (runs nearest to the means)"
+LOSSES = "Largest losses to the second model over all ranks (runs nearest to the means)"
 BEST = "Bold: best, and what the test cannot tell from it."
 
 
@@ -217,7 +217,7 @@ def _differences(benchmark: Benchmark, places: Mapping[str, int]) -> page.Sectio
 
 
 def _moved(benchmark: Benchmark) -> Rows:
-    """Return the relations on which the best model of each dataset, unless undecided, gains and loses most.
+    """Return the relations on which the best model of each dataset, if it is decided, gains and loses most.
 
     Of each model the run nearest to its mean is compared: `title` names both, with their difference over all ranks.
     """
@@ -232,7 +232,7 @@ def _moved(benchmark: Benchmark) -> Rows:
             if run.dataset == dataset
         }
         of_models = {name: min((run for run in gaps if run.model == name), key=gaps.__getitem__) for name in order}
-        if len(order) < 2 or len(benchmark.verdict.leaders.get(dataset, ())) > 1 or alignment.overridden:
+        if len(benchmark.verdict.leaders.get(dataset, ())) != 1 or alignment.overridden:
             continue
         runs = {of_models[name].name: benchmark.results[of_models[name]] for name in order}
         compared = compare(runs, metrics=metric, cluster=benchmark.terms.cluster)
@@ -254,7 +254,7 @@ def _moved_words(rows: Rows, metric: str, has_one: bool) -> list[str]:
     """Return the sentence on the largest loss of each dataset; of one dataset, also on the largest gain."""
     texts = []
     for (dataset, verb), (row, *_) in grouped(((row["dataset"], row["verb"]), row) for row in rows).items():
-        size = f"{signed(row['difference'], display_of(metric).decimals)}, {counted(row['n'], 'rank')}"
+        size = f"{signed(row['difference'], display_of(metric).decimals)} on {counted(row['n'], 'rank')}"
         where = f"{shown_name(row['relation'])} ({size}{'' if row['decided'] else ', undecided'})"
         texts += [f"{verb} most on {where}"] if has_one else [f"{dataset}: {where}"] if verb == "loses" else []
     start, sign = (f"Against {rows[0]['second']}", ", ") if has_one and rows else (LOSSES, "; ")
@@ -285,7 +285,7 @@ def _where(benchmark: Benchmark, rows: Rows) -> list[page.Section]:
 
 
 def _seeds(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
-    """Return each run beside the mean of its model, the standard deviation, and the standard error with its parts."""
+    """Return each run beside the mean of its model, and the standard deviation."""
     metric, rows = benchmark.metric, _placed(benchmark)
     runs = grouped(((run["model"], run["dataset"]), run) for run in benchmark.runs.to_dict("records"))
     digits = decimals_for((run[metric] for of in runs.values() for run in of), display_of(metric).decimals)

@@ -122,12 +122,12 @@ def _headline(tables: Sequence[BoardTable], names: Sequence[str]) -> str:
     by_model = grouped((_leader(one), name) for one, name in zip(tables, names) if one.ranked)
     text = "; ".join(f"{model} leads on {listed(on)}" for model, on in by_model.items())
     unsure = [name for one, name in zip(tables, names) if "overlap" in _lead(one)[-1].flag]
-    text += f"; ranges overlap{f' on {listed(unsure)}' if len(names) > 1 else ''}" if unsure else ""
-    if len(text) > MAX_HEADLINE:
+    more_of = f"; ranges overlap{f' on {listed(unsure, N_LEADERS)}' if len(names) > 1 else ''}" if unsure else ""
+    if len(text + more_of) > MAX_HEADLINE:
         said = [f"{model} leads on {listed(on, N_LEADERS)}" for model, on in by_model.items()]
         more = [f"and {len(said) - N_LEADERS:,} more"] if len(said) > N_LEADERS else []
         text = "; ".join([*said[:N_LEADERS], *more])
-    return text
+    return text + more_of
 
 
 def _leader(one: BoardTable) -> str:
@@ -169,7 +169,7 @@ def _lead(one: BoardTable) -> list[Cell]:
     text = written(gap, enough_decimals([gap], decimals)) if gap else "equal"
     found = (row.value(metric) for row, _ in models[:2])
     spans = [(low, high) if math.isnan(sd) else (value - sd, value + sd) for value, low, high, sd in found]
-    flags = ["ranges overlap"] if max(low for low, _ in spans) <= min(high for _, high in spans) else []
+    flags = ["ranges overlap"] if spans[0][0] <= spans[1][1] and spans[1][0] <= spans[0][1] else []  # none for a NaN
     return [*shown, Cell(text, numbers=(gap,), flag=", ".join([*flags, *["ties could turn it"] * could_turn]))]
 
 

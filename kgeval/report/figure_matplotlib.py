@@ -429,7 +429,8 @@ def _separate_ticks(figure: Figure, axes: Axes, along: str, has_names: bool) -> 
     labels = [text.replace("\n", " ") for text in texts]
     if has_names:
         if along == "x":
-            starts = [re.sub(r"–[\d,]+", "–", text) for text in texts]
+            starts = [re.sub(r"^([\d,]+–)[\d,]+(?=\n|$)", r"\1", text) for text in texts]
+            starts = starts if len(set(starts)) == len(starts) else texts
             axis.set_major_formatter(FixedFormatter(starts))
             for size in TICK_SIZES:
                 axis.set_tick_params(labelsize=size)

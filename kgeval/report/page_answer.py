@@ -65,13 +65,13 @@ def gained(report: Report) -> list[str]:
     for words, part in zip(("gains most on", f"{'otherwise ' if is_rest else ''}loses most on"), parts):
         digits = decimals_for(part["difference"], display_of(report.metric).decimals)
         places = [
-            f"{shown.get(str(name), name)} ({signed(row['difference'], digits)}, {counted(row['n'], 'rank')}"
+            f"{shown.get(str(name), name)} ({signed(row['difference'], digits)} on {counted(row['n'], 'rank')}"
             f"{', undecided' if is_any and not row['decided'] else ''})"
             for name, row in part.iterrows()
         ]
         said += [f"{words} {listed(places)}"] if places else []
     said += [] if is_any or not said else ["all undecided"]
-    return [f"Against {report.short(1)}, {'; '.join(said)}."] if said else []
+    return [f"Against {report.short(1)}, over all ranks: {'; '.join(said)}."] if said else []
 
 
 def values(report: Report) -> Table:

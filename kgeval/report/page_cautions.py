@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from kgeval.audit import leak_notes
-from kgeval.base.wording import percent, written
+from kgeval.base.wording import percent, with_capital, written
 from kgeval.comparison.texts import OTHER_ENTITIES, is_description, merged_notes
 from kgeval.metrics.grammar import display_of
 from kgeval.report.page_report import SUMMARY_METRICS, Report
@@ -38,12 +38,12 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
             f"These results were evaluated differently, so their numbers are not comparable{accepted}: "
             f"{'; '.join(report.differing)}."
         )
-    leaking = report.results[0].facts.get("leak_notes", [])
+    leaking = max((result.facts.get("leak_notes", []) for result in report.results), key=len)
     if report.dataset is not None:  # a result of an earlier version has no such fact
         leaking = leak_notes.notes_on_leaks(report.dataset, report.results[0].protocol.splits)
     facts = [(name if len(named) > 1 else "", result.facts) for name, result in named[: len(report.detailed)]]
     said = [*leaking, leak_notes.without_copied(facts, leak_notes.COPIED)]
-    lines += [" ".join(f"{line}." for line in said if line)] if leaking else []
+    lines += [" ".join(f"{with_capital(line)}." for line in said if line)] if leaking else []
     said = [(name, note) for name, result in named for note in notes_of(result)]
     doubts = [pair for pair in said if pair[0] in report.names[:2] and any(word in pair[1] for word in SUSPICIONS)]
     lines += merged(doubts)
@@ -89,7 +89,7 @@ def _compared(report: Report) -> list[str]:
     notes = () if report.comparison is None else report.comparison.notes
     known = tuple(note for result in report.results for note in result.notes)
     pairs = tuple(dict.fromkeys(f"{row['first']} and {row['second']}" for row in report.rows))
-    said = [note.rstrip(".") for note in notes if not note.endswith(known)]
+    said = [note.rstrip(".") for note in notes if not note.endswith(known) and leak_notes.COPIED not in note]
     of_pairs = [note.partition(": ") for pair in pairs for note in said if note.startswith(f"{pair}: ")]
     others = [f"{note}." for note in said if not note.startswith(pairs)]
     return [*others, *merged((pair, text) for pair, _, text in of_pairs)]

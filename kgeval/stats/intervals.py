@@ -203,7 +203,7 @@ class Spread:
             return Interval(self.value, nan, nan, confidence, method, self.n_clusters, error, reason)
         t, variance = self.quantile((1.0 + confidence) / 2.0), self.variance
         if bounded:
-            low, high = wilson_limits(self.value, variance * unsampled, self.n_effective / unsampled, t)
+            low, high = wilson_limits(self.value, variance * unsampled, self.n_effective, t)
         else:
             below, above = t, t
             if self.skew is not None:

@@ -13,7 +13,7 @@ from grids import size
 
 import kgeval as kg
 from kgeval.audit.data_audit import audit_text
-from kgeval.audit.leak_notes import notes_on_leaks
+from kgeval.audit.leak_notes import may_be_copied, mean_of, notes_on_leaks, without_copied
 from kgeval.base.terminal import Screen
 from kgeval.features.columns import features_of
 from kgeval.features.relations import HALF_LINKS
@@ -292,8 +292,7 @@ def test_the_note_of_triples_that_are_in_train():
     )
     copied, seen, rest = (line for line in result.notes if "train" in line)
     assert seen == note
-    assert rest.startswith("MRR without triples that may be copied from train: ")
-    assert rest.endswith(" (4 ranks)")
+    assert rest == "no rank without triples that may be copied from train"
     assert copied.startswith("93.3% of the 30 triples of test may be copied from train, ")
     assert result.facts["leak_notes"] == [copied, seen]
     both = kg.evaluate(
@@ -424,3 +423,25 @@ def test_five_million_triples():
     assert (findings["kind"] == "near-inverse relation").sum() == 500
     (row,) = findings[findings["kind"] == "inverse pair in train"].itertuples()
     assert row.share == 1.0
+
+
+def test_the_words_of_the_mrr_without_copies():
+    """The best first; one number of ranks if all have it, else each its own; a model without such ranks is left out."""
+    facts = {name: {"without_copied": {"n": n, "mrr": mrr}} for name, n, mrr in (("A", 40, 0.25), ("B", 40, 0.5))}
+    assert without_copied(facts.items()) == "MRR without them: 0.5000 of B and 0.2500 of A (40 ranks)"
+    facts |= {"C": {"without_copied": {"n": 8, "mrr": 0.125}}, "D": {"without_copied": {"n": 0}}, "E": {}}
+    text = "MRR without them: 0.5000 of B (40 ranks), 0.2500 of A (40 ranks) and 0.1250 of C (8 ranks)"
+    assert without_copied(facts.items()) == text
+    assert mean_of([facts["A"], facts["B"]]) == {"without_copied": {"n": 40.0, "mrr": 0.375}}
+    assert mean_of([facts["A"], facts["C"]]) == mean_of([facts["A"], {}]) == mean_of([{}]) == {}
+
+
+def test_triples_in_train_may_be_copied_too():
+    """Of 30 triples, 26 are reversed in train and two are in train: the other two have 4 ranks."""
+    train = [[i, 0, i + 1] for i in range(30)]
+    test = [[0, 0, 1], [5, 0, 6], [0, 0, 9], [3, 0, 12], *([i + 1, 0, i] for i in range(26))]
+    dataset = kg.Dataset.from_arrays(train=train, test=test, n_entities=31, n_relations=1)
+    assert may_be_copied(dataset, dataset["test"].array).tolist() == [True, True, False, False, *[True] * 26]
+    result = kg.evaluate(lambda s, p, o: np.sin(s + 3 * o), dataset, check_rows=False, progress=False)
+    terms = [1.0 / row.rank_filtered for row in result.ranks().itertuples() if (row.s, row.o) in ((0, 9), (3, 12))]
+    assert result.facts["without_copied"] == {"n": 4, "mrr": pytest.approx(sum(terms) / 4)}

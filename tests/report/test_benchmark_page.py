@@ -286,6 +286,10 @@ def test_where_the_best_model_gains_and_loses(reader, tmp_path):
     Where the best model is undecided, there are none.
     """
     assert "where" not in reader.tables
+    against = written_page(
+        kg.benchmark(runs_of(MODELS, DATASETS[:1], (1, 2)), baseline="bad"), tmp_path / "against.html"
+    )
+    assert "where" not in against.tables
     runs = runs_of({"good": 0.2, "bad": 2.0}, DATASETS, (1, 2, 3))
     benchmark = kg.benchmark(runs)
     assert set(benchmark.verdict.leaders.values()) == {("good",)}

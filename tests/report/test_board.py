@@ -598,3 +598,15 @@ def test_a_card_whose_date_is_no_date_is_not_read(result, tmp_path, date):
     )
     with pytest.raises(DataError, match="must have the form YYYY-MM-DD and be a day of the calendar; got"):
         card.dated(date)
+
+
+def test_ranges_overlap_only_where_both_are_known(card, tmp_path):
+    """0.45-0.55 and 0.35-0.45 do not overlap; without limits there is no range, in either order; MR too."""
+    for first, second, is_said in ((0.5, 0.39, False), (0.5, 0.41, True)):
+        write_board([card("A", 1, first), card("B", 1, second)], tmp_path / "board.html", overwrite=True)
+        assert ("overlap" in headline_of(tmp_path / "board.html")) == is_said
+    for place in (0, 1):
+        cards = [copy.deepcopy(card(name, 1, value).content) for name, value in (("A", 0.5), ("B", 0.41))]
+        cards[place]["metrics"]["mrr"] |= {"low": None, "high": None}
+        write_board([Card(content) for content in cards], tmp_path / "board.html", overwrite=True)
+        assert headline_of(tmp_path / "board.html") == "A leads on toy"

@@ -673,7 +673,7 @@ def test_a_dataset_that_leaks_is_a_caution():
     assert cautions == [
         [
             "100.0% of the 30 triples of test may be copied from train, which has their pair of entities: 30 reversed "
-            'under another relation; result.by("leak") (--by leak) gives the metrics without them. no rank without '
+            'under another relation; result.by("leak") (--by leak) gives the metrics without them. No rank without '
             "triples that may be copied from train."
         ],
         [],
@@ -766,13 +766,13 @@ def test_the_first_section_names_the_largest_gains_and_losses(made):
     report = report_of(made[0], NAMES, made[1], made[2])
     frame = made[2].by("relation", "mrr", *report.names[:2])
     (sentence,) = gained(report)
-    assert sentence.startswith(f"Against {report.names[1]}, gains most on ")
+    assert sentence.startswith(f"Against {report.names[1]}, over all ranks: gains most on ")
     for words, sign in (("gains", 1), ("loses", -1)):
         sizes = sorted(((sign * size, name) for name, size in frame["contribution"].items()), reverse=True)[:2]
         said = re.search(rf"{words} most on (.*?)(?:; |\.$)", sentence)[1]
         numbers = [float(text) for text in re.findall(r"\(([-+][\d.]+)", said)]
         assert numbers == pytest.approx([frame.loc[name, "difference"] for _, name in sizes], abs=5e-5)
-        counts = [int(text) for text in re.findall(r", (\d+) ranks?\b", said)]
+        counts = [int(text) for text in re.findall(r" on (\d+) ranks?\b", said)]
         assert counts == [frame.loc[name, "n"] for _, name in sizes]
         assert all(size > 0 for size, _ in sizes)
 
