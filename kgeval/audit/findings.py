@@ -220,14 +220,14 @@ def recurs(dataset: Dataset, splits: Sequence[str]) -> Bools:
     train, rows = (facts_of(dataset, part, natural_key(dataset)) for part in (("train",), splits))
     if not dataset.time_column:
         return np.zeros(len(rows), dtype=bool)
-    return _is_in(train[:, :3], rows[:, :3]) & ~_is_in(train, rows)
+    return is_in(train[:, :3], rows[:, :3]) & ~is_in(train, rows)
 
 
 def _recurring(dataset: Dataset, split: str) -> Iterator[Finding]:
     return _some(dataset, split, {"recurring fact": recurs(dataset, (split,))})
 
 
-def _is_in(known: Ids, rows: Ids) -> Bools:
+def is_in(known: Ids, rows: Ids) -> Bools:
     """Return, for each row, whether `known` contains it."""
     *given, last = known.T
     return KnownIndex.of(given, last).contains(*rows.T)

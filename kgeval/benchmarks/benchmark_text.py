@@ -108,8 +108,8 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     benchmark : Benchmark
     """
     verdict, pairs = benchmark.verdict, [pair_table(benchmark)] if len(benchmark.differences) else []
-    means = paper_table(benchmark, [benchmark.metric], has_chance=True)
-    means = means if len(benchmark.datasets) > 1 else mean_table(benchmark, [benchmark.metric])
+    first, is_several = [benchmark.metric], len(benchmark.datasets) > 1
+    means = paper_table(benchmark, first, has_chance=True) if is_several else mean_table(benchmark, first)
     return html.panel(
         verdict.headline,
         html.line(f"{with_capital(verdict.details)}."),
