@@ -163,8 +163,6 @@ class Panel:
         Drawn in this order.
     height : float
         In rows of text.
-    is_square : bool
-        Whether the panel is as high as it is wide.
     right : tuple of (float, str)
         Labels at the right edge.
     has_frame : bool
@@ -175,7 +173,6 @@ class Panel:
     y: Axis
     marks: tuple[Mark, ...]
     height: float = ROWS
-    is_square: bool = False
     right: Ticks = ()
     has_frame: bool = True
 

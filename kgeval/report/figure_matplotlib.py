@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 GREY, INK = "#767676", "#222222"
 WIDTHS = {"bold": 1.7, "ink": 0.6, "thick": 2.5}  # of lines, in widths of a curve
-MAX_CHARACTERS = 40
+MAX_CHARACTERS = 50
 TICK_SIZES = (8.0, 7.0, 6.0)  # points, for labels of ticks that do not fit
 PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
 # For characters that the font of matplotlib lacks, in the order in which they are tried.
@@ -142,10 +142,9 @@ def _fit(figure: value.Figure, drawn: Figure, all_axes: Sequence[Axes], style: S
     def grow() -> None:
         for _ in range(2 * is_new):  # the first time, the texts may leave no room for the axes
             boxes = [axes.get_position(original=True) for axes in all_axes]
-            sizes = [box.width * style.width for box in boxes]
-            wanted = [size if one.is_square else one.height * style.row for (one, _), size in zip(panels, sizes)]
+            wanted = sum(panel.height for panel in figure.panels) * style.row
             found = sum(box.height for box in boxes) * drawn.get_figheight()
-            drawn.set_figheight(drawn.get_figheight() + sum(wanted) - found)
+            drawn.set_figheight(drawn.get_figheight() + wanted - found)
             drawn.draw_without_rendering()
 
     drawn.draw_without_rendering()
@@ -187,8 +186,6 @@ def _draw_panel(panel: value.Panel, axes: Axes, style: Style) -> None:
             axis.grid(visible=True, color="#e6e8eb", linewidth=0.6)
     axes.set_axisbelow(True)
     as_text(axes.set_xlabel(panel.x.title, fontsize=style.text), axes.set_ylabel(panel.y.title, fontsize=style.text))
-    if panel.is_square:
-        axes.set_box_aspect(1.0)
     if not panel.has_frame:
         axes.tick_params(length=0)
         axes.xaxis.set_tick_params(labelbottom=False)
@@ -204,7 +201,8 @@ def _add_text(
 ) -> None:
     """Add a text at a place; `gap` is in points."""
     look: dict[str, Any] = {"textcoords": "offset points", "fontsize": style.text, "ha": ha, "va": va}
-    as_text(axes.annotate(text, at, gap, annotation_clip=False, **look, **more))
+    as_text(shown := axes.annotate(text, at, gap, annotation_clip=False, **look, **more))
+    shown.set_in_layout(ha != "left" or bool(more))  # a text inside does not move the axes
 
 
 def _colour(model: int | None) -> str:
@@ -429,7 +427,7 @@ def _separate_ticks(figure: Figure, axes: Axes, along: str, has_names: bool) -> 
     labels = [text.replace("\n", " ") for text in texts]
     if has_names:
         if along == "x":
-            starts = [re.sub(r"^([\d,]+–)[\d,]+(?=\n|$)", r"\1", text) for text in texts]
+            starts = [re.sub(r"^([\d,]+k?–)\n?[\d,]+k?(?=\n|$)", r"\1", text) for text in texts]
             starts = starts if len(set(starts)) == len(starts) else texts
             axis.set_major_formatter(FixedFormatter(starts))
             for size in TICK_SIZES:

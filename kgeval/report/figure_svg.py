@@ -39,7 +39,7 @@ def svg(figure: Figure) -> Markup:
     right = WIDTH - EDGE - max(beside)
     top, parts = TEXT + 6.0, []
     for panel in figure.panels:
-        bottom = top + (right - left if panel.is_square else panel.height * ROW)
+        bottom = top + panel.height * ROW
         below, drawn = _panel(panel, (left, top, right, bottom))
         parts.append(drawn)
         top = bottom + below

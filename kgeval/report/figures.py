@@ -18,7 +18,7 @@ import pandas as pd
 
 from kgeval.base.checks import counted, grouped
 from kgeval.metrics.grammar import display_of
-from kgeval.report.figure import ROWS, Area, Axis, Bars, Dots, Figure, Line, Mark, Panel, Texts, points_of, ticks_of
+from kgeval.report.figure import Area, Axis, Bars, Dots, Figure, Line, Mark, Panel, Texts, points_of, ticks_of
 
 MANY_CURVES, N_COLOURED = 10, 4  # of so many curves, the first ones have colours, the others are grey
 MAX_BESIDE = 4  # models whose bars stand beside each other; each of more models has a panel
@@ -29,6 +29,7 @@ PALE = 0.3
 DECIDED = (("decided", Dots((), 0, (True,))), ("undecided", Dots((), 0, (False,))))
 DIAGONAL = Line(((0.0, 0.0), (1.0, 1.0)), kind="dotted")
 TWO_LINES = 1.6  # rows of text that a row with a label of two lines takes
+LANES = 0.2  # the middle of the marks below a label, in rows; the label stands above 0
 LANE, LANE_HEIGHT = 0.84, 2.4  # width of the bars of a bin; rows of a panel of one of many models
 Z_95 = 1.96  # the normal quantile of 95% intervals
 Data = Mapping[str, Any]
@@ -81,10 +82,11 @@ def rank_distribution(names: Sequence[str], found: Data, title: str, drawn: Iter
         place, longest = tower(found["tied"][m], found["totals"][m]), int(np.argmax(shares))
         said = [(longest, f"{shares[longest]:.0%}")] if is_many else []
         whose = f"{names[m]}:\n" if 1 < n <= MAX_BESIDE else ""
-        said += [] if place is None else [(place, f"{whose}{tied[place]:.0%} tie")]
+        said += [] if place is None else [(place, f"{whose}{tied[place]:.0%} tied")]
         texts = ((starts[i] + width / 2, tops[m][i], ", ".join(parts)) for i, parts in grouped(said).items())
         marks[-1].append(Texts(tuple(texts)))
-    x = Axis.of_rows(bins, "filtered rank, ties at their mean; bins widen to the right", is_falling=False)
+    labels = list(map(brief_bin, bins))
+    x = Axis.of_rows(labels, "filtered rank, ties at their mean; bins widen to the right", is_falling=False)
     high = (1.6 if is_many else 1.12) * top
     legend: list[tuple[str, Mark]] = []
     if any(map(any, found["tied"])):
@@ -93,12 +95,24 @@ def rank_distribution(names: Sequence[str], found: Data, title: str, drawn: Iter
         y = Axis("share of ranks", 0.0, high, ticks_of(0.0, high))
         legend = [*((name, Bars((), m)) for m, name in enumerate(names)), *legend]
         return Figure(title, (Panel(x, y, tuple(mark for of_model in marks for mark in of_model)),), tuple(legend))
-    panels, shown = [], list(drawn) or list(range(n))
+    panels, shown, tick = [], list(drawn) or list(range(n)), ticks_of(0.0, high, 3)[1]
     for m in shown:
         own_x = x if m == shown[-1] else Axis("", x.low, x.high, (), has_names=True)
-        y = Axis("", 0.0, high, ((0.4 * high, names[m]),), has_names=True)
-        panels.append(Panel(own_x, y, tuple(marks[m]), LANE_HEIGHT))
+        y = Axis("", 0.0, high, ((tick[0], names[m]),), has_names=True)
+        panels.append(Panel(own_x, y, tuple(marks[m]), LANE_HEIGHT, right=(tick,)))
     return Figure(title, tuple(panels), tuple(legend))
+
+
+def brief_bin(label: str) -> str:
+    """Return the label of a bin of ranks for an axis: with k for thousands, and a wide one in two lines.
+
+    Examples
+    --------
+    >>> brief_bin("4–10"), brief_bin("301–1,000"), brief_bin("10,001–14,541")
+    ('4–10', '301–\\n1k', '10k–\\n14,541')
+    """
+    start, dash, end = (re.sub(",00[01]$", "k", part) for part in label.partition("–"))
+    return f"{start}{dash}{end}" if len(label) < 6 else f"{start}{dash}\n{end}"
 
 
 def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
@@ -139,7 +153,8 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
         lines.append(Line(_from(y.low, x_values, np.array(hits["chance"])), kind="dotted"))
         legend.append(("chance", lines[-1]))
     x = Axis.of_log("k (filtered ranks, ties at their mean)", x_values[-1])
-    x = replace(x, low=x.at(-0.02), high=x.at(1.02))  # so that no marker is cut
+    ticks = tuple((float(k), f"{k:,}") for k in MARKED if k <= x.high)
+    x = replace(x, low=x.at(-0.02), high=x.at(1.02), ticks=ticks)  # so that no marker is cut
     return Figure(title, (Panel(x, y, (*bands, *lines)),), tuple(legend))
 
 
@@ -178,6 +193,8 @@ def values_by_group(
 ) -> Figure:  # fmt: skip
     """Return a metric by group: marks with intervals, a row per group, or a column if the axis of groups has a title.
 
+    The label of a row stands above its marks, where a long one has room.
+
     Groups with few ranks (`has_few`) do not set the limits of the axis: their intervals may be cut.
 
     Parameters
@@ -194,13 +211,14 @@ def values_by_group(
     axis : str
         The title of the axis of groups, for columns.
     """
-    step, n_models, seen = min(0.08 if axis else 0.16, 0.7 / len(frames)), len(frames), []
+    step, n_models, seen = min(0.08, 0.7 / len(frames)) if axis else min(0.16, 0.5 / len(frames)), len(frames), []
+    middle = 0.0 if axis else LANES
     found = []
     for m, frame in enumerate(frames.values()):
         rows = frame.reindex(groups)
         columns = (rows.get(name, pd.Series(np.nan, rows.index)) for name in (key, f"{key} low", f"{key} high"))
         values, low, high = (column.to_numpy(dtype=np.float64) for column in columns)
-        places, is_sure = np.arange(len(groups)) + (m - (n_models - 1) / 2) * step, ~has_few(rows)
+        places, is_sure = np.arange(len(groups)) + middle + (m - (n_models - 1) / 2) * step, ~has_few(rows)
         found.append((places, values, low, high, is_sure))
         seen += [*values, *low[is_sure], *high[is_sure]]
     shown = Axis.of_values(display_of(key).heading, seen)
@@ -218,9 +236,12 @@ def values_by_group(
         marks.append(Dots(points, m, tuple(is_sure.tolist())))
         legend.append((name, Line((), m, marked=(0,)) if axis else Dots((), m, (True,))))
     named = Axis.of_rows(labels, axis, is_falling=not axis)
-    height = ROWS if axis else max(_height(labels), 0.3 * len(labels) * len(frames))
-    panel = Panel(*((named, shown) if axis else (shown, named)), tuple(marks), height)
-    return Figure(title, (panel,), tuple(legend))
+    if axis:
+        return Figure(title, (Panel(named, shown, tuple(marks)),), tuple(legend))
+    marks.append(Texts(tuple((shown.at(0.01), i - 0.05, label) for i, label in enumerate(labels)), "start"))
+    borders = replace(named, ticks=tuple((i - 0.5, "") for i in range(1, len(labels))))
+    height = len(labels) * (0.8 + 0.33 * n_models)
+    return Figure(title, (Panel(shown, borders, tuple(marks), height),), tuple(legend))
 
 
 def _height(labels: Iterable[str]) -> float:
@@ -285,29 +306,42 @@ def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:
     return Figure(title, tuple(panels), (("per bin", per_bin), ("calibrated", DIAGONAL)))
 
 
-def mean_curve(
-    x: Numbers, y: Numbers, error: Numbers, title: str, names: tuple[str, str], chance: tuple[str, Line]
+def mean_curves(
+    x: Numbers, curves: Mapping[str, Numbers], title: str, axes: tuple[str, str], chance: tuple[str, Line]
 ) -> Figure:
-    """Return a mean curve between 0 and 1 on equal axes with its pointwise 95% intervals and the area below it.
+    """Return the mean curve of the queries of each model, with pointwise 95% intervals, and the area below it.
 
     Parameters
     ----------
-    x, y, error : numpy.ndarray of float
-        The places, the means, and the standard errors of the means. The area is by the trapezoidal rule.
+    x : numpy.ndarray of float
+        The places, from 0 to 1.
+    curves : mapping of str to numpy.ndarray of float
+        The heights at these places, a row for each query. The area is by the trapezoidal rule.
     title : str
-    names : tuple of str
-        Of the horizontal and the vertical axis.
+    axes : tuple of str
+        The titles of the horizontal and of the vertical axis.
     chance : (str, Line)
         The chance level: its name and its line.
     """
-    x_axis, y_axis = (Axis.of_values(name, [0.0, 1.0], unit=True) for name in names)
-    area = float(np.sum(np.diff(x) * (y[1:] + y[:-1])) / 2)
     marked = tuple(range(len(x))) if len(x) < MANY_POINTS else ()
-    legend = ((f"mean curve, area {area:.4f}", Line(points_of(x, y), 0, marked=marked)), chance)
-    low, high = (points_of(x, np.clip(y + sign * Z_95 * error, 0.0, 1.0)) for sign in (-1, 1))
-    band = (Area((*low, *high[::-1]), 0),) if np.isfinite(error).all() else ()
-    panel = Panel(x_axis, y_axis, (*band, *(mark for _, mark in reversed(legend))), is_square=True)
-    return Figure(f"{title} with 95% intervals" if band else title, (panel,), legend)
+    bands, lines, seen = list[Mark](), list[tuple[str, Mark]](), [0.0]
+    sizes = sorted({len(rows) for rows in curves.values()})
+    for m, (name, rows) in enumerate(curves.items()):
+        areas = (np.diff(x) * (rows[:, 1:] + rows[:, :-1])).sum(axis=1) / 2
+        of_queries = pd.DataFrame(np.column_stack([rows, areas]))
+        (*means, area), error = of_queries.mean(), of_queries.sem().to_numpy()
+        (*low, least), (*high, most) = (np.clip([*means, area] + sign * Z_95 * error, 0.0, 1.0) for sign in (-1, 1))
+        text = f"{name}{f' (n = {len(rows):,})' if len(sizes) > 1 else ''}: {area:.4f}"
+        if len(rows) > 1:
+            text += f" [{least:.4f}, {most:.4f}]"
+            bands.append(Area((*points_of(x, low), *points_of(x, high)[::-1]), m))
+        lines.append((text, Line(points_of(x, means), m, marked=marked)))
+        seen += [*means, *high]
+    legend = (*lines, chance)
+    x_axis, y_axis = Axis.of_values(axes[0], [0.0, 1.0], unit=True), Axis.of_values(axes[1], seen, unit=True)
+    n = f"mean of n = {sizes[0]:,} queries" if len(sizes) == 1 else "means of the queries"
+    heading = f"{title}: {n}, with areas{' and 95% intervals' if bands else ''}"
+    return Figure(heading, (Panel(x_axis, y_axis, (*bands, *(mark for _, mark in reversed(legend)))),), legend)
 
 
 def rank_diagram(

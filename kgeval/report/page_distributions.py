@@ -14,7 +14,7 @@ from kgeval.base.checks import Ids
 from kgeval.display.table import Column, Table
 from kgeval.report.document import Beside, Figure, Fold, Section
 from kgeval.report.figure_svg import svg
-from kgeval.report.figures import MANY_CURVES, hits_curve, rank_distribution
+from kgeval.report.figures import MANY_CURVES, MARKED, hits_curve, rank_distribution
 from kgeval.report.page_report import Report, has_bounded
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.rank_table import CONFIDENCE
@@ -22,7 +22,10 @@ from kgeval.stats.intervals import robust_interval
 from kgeval.stats.moments import Moments
 
 MAX_CUTS = 45
-BIN_STARTS = (1, 2, 5)  # bins of ranks start at 3 and at these numbers times 1, 10, 100, ...: 1, 2, 3, 5, 10, 20, 50
+BIN_ENDS = (
+    1,
+    3,
+)  # bins of ranks end at these numbers times 1, 10, 100, ...: 1, 3, 10, 30, so that shares add up to hits
 
 
 def distributions(report: Report) -> Section:
@@ -33,9 +36,9 @@ def distributions(report: Report) -> Section:
     report : Report
     """
     found, hits = distribution(report.parts), hits_at_cuts(report.parts)
-    shares = "Share of ranks in each bin (filtered, both sides); a rank between two bins counts in the higher one."
+    shares = "Share of ranks in each bin (filtered, both sides); the first bars add up to hits@1, hits@3, hits@10."
     if any(map(any, found["tied"])):
-        shares += " Pale: ranks that tie with a rival; “tie”: the bin with the most of them."
+        shares += " Pale: ranks that tie with a rival; “tied”: the bin with the most of them."
     drawn = [*report.detailed, *report.models[-2:]] if len(report.names) >= MANY_CURVES else []
     shares += f" Drawn: the {len(report.detailed)} best models and the last 2; all are in the table." if drawn else ""
     text = f"hits@k: share of ranks up to k. Bands: {CONFIDENCE:.0%} intervals{' of the best model' if drawn else ''}."
@@ -64,7 +67,7 @@ def max_candidates(results: Sequence[EvaluationResult]) -> int:
 
 
 def distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
-    """Return bins of filtered ranks (1, 2, 3-4, 5-9, ...) and, for each model, the number of ranks in each bin.
+    """Return bins of filtered ranks (1, 2-3, 4-10, 11-30, ...) and, for each model, the number of ranks in each bin.
 
     For each model, ``"tied"`` holds how many ranks of each bin tie with a rival, ``"totals"`` the number of all ranks,
     ``"low"`` and ``"high"`` the interval of the share of each bin in them, None where ranks are bounded or unknown.
@@ -76,9 +79,9 @@ def distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     results : sequence of EvaluationResult
     """
     max_rank = max_candidates(results)
-    starts = [start * 10**power for power in range(len(str(max_rank))) for start in BIN_STARTS]
-    starts = sorted({start for start in (3, *starts) if start <= max_rank})
-    ends = [*(start - 1 for start in starts[1:]), max_rank]
+    ends = [end * 10**power for power in range(len(str(max_rank))) for end in BIN_ENDS]
+    ends = [*(end for end in ends if end < max_rank), max_rank]
+    starts = [1, *(end + 1 for end in ends[:-1])]
     found: dict[str, list[Any]] = {name: [] for name in ("counts", "tied", "left_out", "totals", "low", "high")}
     for result in results:
         ranks = result.rank_table.ranks("filtered")
@@ -106,7 +109,7 @@ def _share_limits(result: EvaluationResult, bins: Ids, n: int) -> list[tuple[Any
 
 
 def hits_at_cuts(results: Sequence[EvaluationResult], limit: int | None = None) -> dict[str, Any]:
-    """Return values of k that are evenly spaced on a log scale and, for each model, the filtered hits@k for each k.
+    """Return values of k, evenly spaced on a log scale and 1, 3, 10, 30, ..., and for each model the hits@k (filtered).
 
     ``"low"`` and ``"high"`` hold the intervals. A value that depends on bounded ranks is NaN. ``"bounds"`` holds, for
     each model, the least and the greatest values for each k; None if the model has no bounded ranks. ``"chance"`` holds
@@ -119,7 +122,8 @@ def hits_at_cuts(results: Sequence[EvaluationResult], limit: int | None = None) 
         The largest k; by default all candidates.
     """
     limit = max_candidates(results) if limit is None else limit
-    cuts = np.unique(np.geomspace(1, limit, MAX_CUTS).round().astype(np.int64)).tolist()
+    even = np.geomspace(1, limit, MAX_CUTS).round().astype(np.int64)
+    cuts = np.union1d(even, [k for k in MARKED if k <= limit]).tolist()
     keys = [f"hits@{k}" for k in cuts]
     bounds = [
         [list(ends) for ends in zip(*(result.bounds(key) for key in keys))] if has_bounded(result) else None

@@ -15,7 +15,7 @@ change the settings of matplotlib. The pages draw the same figures (`kgeval.repo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ from kgeval.metrics import parse
 from kgeval.metrics.grammar import display_of
 from kgeval.metrics.pointwise import reliability_curve
 from kgeval.metrics.retrieval.base import check_lists
-from kgeval.metrics.retrieval.curves import mean_pr_curve, roc_curves
+from kgeval.metrics.retrieval.curves import interpolated_precisions, roc_curves
 from kgeval.metrics.retrieval.lists import RankedLists
 from kgeval.report import figure as value
 from kgeval.report import figures
@@ -72,9 +72,12 @@ __getattr__ = answers_old_names("kgeval.report.plots", steps="print(kgeval.metri
 Ranked = Results | Comparison | Benchmark
 GroupTables = Ranked | pd.DataFrame | Sequence[EvaluationResult | pd.DataFrame]
 Differences = pd.DataFrame | Comparison | Benchmark
+OneCurve = RankedLists | EvaluationResult
+Curves = OneCurve | Sequence[OneCurve] | Mapping[str, OneCurve] | Comparison | Benchmark
 Names = Sequence[str] | Mapping[str, str] | None
+Numbers = npt.NDArray[np.float64]
 MAX_DATASET, FEW_DATASETS = 14, 10  # characters of a dataset beside its rows; datasets that are few for a test
-MAX_RELATION = 23  # characters of a relation that is no path; the number of ranks may stand below it
+ROOM_ABOVE = 2.15  # of a label above its row: the characters of a label beside it, times this
 HEADINGS = {figures.rank_distribution: "Distribution of ranks", figures.hits_curve: "Hits@k"}
 ROC_POINTS = 101
 MEAN_ALONE = f"{GONE}the mean of all queries is drawn, and no single query"
@@ -87,11 +90,12 @@ def rank_distribution(
 ) -> Figure:
     """Draw the distribution of ranks: for each model, a bar for the share of the ranks in each bin.
 
-    The ranks are filtered, with realistic ties. The bins are those of the report page: 1, 2, 3-4, 5-9, 10-19, ...; half
-    ranks such as 4.5 count in the higher bin, as for hits@k. The part of a bar for ranks that tie with a rival is pale;
-    a bin in which 5% and more of all ranks tie is marked. The intervals are pointwise 95% intervals, for other triples
-    of the same graph. Bounded and unknown ranks are in no bin, but count in the shares; the title contains their
-    number, and their model has no intervals. Each of five and more models has a panel of its own.
+    The ranks are filtered, with realistic ties. The bins are those of the report page: 1, 2-3, 4-10, 11-30, ..., so the
+    shares of the first bins add up to hits@3 and hits@10; half ranks such as 3.5 count in the higher bin. The part of a
+    bar for ranks that tie with a rival is pale; a bin in which 5% and more of all ranks tie is marked. The intervals
+    are pointwise 95% intervals, for other triples of the same graph. Bounded and unknown ranks are in no bin, but count
+    in the shares; the title contains their number, and their model has no intervals. Each of five and more models has a
+    panel of its own.
 
     Parameters
     ----------
@@ -187,8 +191,8 @@ def relation_comparison(
     check_positive_int("limit", limit, MetricError)
     order = found.sizes.sort_values(ascending=False, kind="stable").index
     drawn = order[:limit]
-    counts = [f"({found.sizes[label]:,.0f})" for label in order]
-    labels = _relation_labels([_named(label, names) for label in order], counts, style_of(style).label)[:limit]
+    shown = distinct_labels([_named(label, names) for label in order], int(ROOM_ABOVE * style_of(style).label) - 8)
+    labels = [f"{label} ({found.sizes[of]:,.0f})" for of, label in zip(drawn, shown)]
     of_all = len(drawn) == len(order)
     amount = f"all {len(order):,} relations" if of_all else f"{limit:,} of {len(order):,} with most ranks"
     heading = f"{display_of(found.key).heading} per relation (number of ranks){found.about}: {amount}"
@@ -411,31 +415,32 @@ def calibration_curve(
 
 @names_unknown_arguments(**ALL_QUERIES)
 def precision_recall(
-    lists: RankedLists | EvaluationResult,
+    lists: Curves,
     ties: str = "expected",
     *,
     points: int = 11,
+    names: Names = None,
     style: str = "screen",
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw the precision-recall curve that is the mean of the curves of the queries.
+    """Draw the precision-recall curve of each model that is the mean of the curves of its queries.
 
     x is the recall, y is the interpolated precision: the highest at this recall or a higher one. The band shows
     pointwise 95% intervals of the mean for other queries (normal approximation; queries count as independent). The
-    legend has the area below the drawn curve (trapezoidal rule).
+    legend has the area below the drawn curve (trapezoidal rule) with such an interval.
     The dotted line is the mean share of relevant items in the lists: about the precision of a random order.
 
     Parameters
     ----------
-    lists : RankedLists or EvaluationResult
-        For a result, the filtered lists of all its queries count, and the title names it and its dataset.
+    lists : RankedLists or EvaluationResult, sequence of them, mapping of name to one, Comparison or Benchmark
+        Of a result, the filtered lists of all its queries count.
     ties : str
         As in `kgeval.metrics.retrieval.pr_curves`.
     points : int
         Number of recall values, from 0 to 1, at which the mean is computed. The mean is over all queries with a
         relevant item.
-    style, ax, title
+    names, style, ax, title
         See `kgeval.report.plots`.
 
     Raises
@@ -444,40 +449,43 @@ def precision_recall(
         If no list contains a relevant item, or if a relevant item ties with an irrelevant item and `ties` is
         ``"expected"``, which gives tied items no order.
     """
-    unnamed, source = _lists_of(lists)
-    mean = mean_pr_curve(unnamed, ties, points)
-    n = int(mean["n"].iloc[0])
-    if not n:
-        raise MetricError("precision_recall needs a list with a relevant item; got none")
-    heading = f"Precision and recall{source}: mean of n = {n:,} queries"
-    words = "recall", "interpolated precision"
-    share = float((unnamed.n_relevant / unnamed.length)[unnamed.n_relevant > 0].mean())
-    chance = f"random order: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
-    at, means, error = mean[["recall", "precision", "standard_error"]].to_numpy().T
-    figure = figures.mean_curve(at, means, error, heading, words, chance)
-    return draw(figure, style, ax, title)
+    shares = list[float]()
+
+    def rows_of(found: RankedLists) -> tuple[Numbers, Numbers]:
+        shares.extend((found.n_relevant / found.length)[found.n_relevant > 0].mean(keepdims=True).tolist())
+        return interpolated_precisions(found, ties, points)
+
+    def chance() -> tuple[str, value.Line]:
+        whose = "" if len({f"{share:.4f}" for share in shares}) == 1 else " of the first"
+        line = value.Line(((0.0, shares[0]), (1.0, shares[0])), kind="dotted")
+        return f"random order{whose}: {shares[0]:.4f}", line
+
+    words = "Precision and recall", "precision_recall needs a list with a relevant item"
+    return _draw_curves(lists, names, rows_of, words, ("recall", "interpolated precision"), chance, style, ax, title)
 
 
 @names_unknown_arguments(**ALL_QUERIES)
 def roc(
-    lists: RankedLists | EvaluationResult,
+    lists: Curves,
     *,
+    names: Names = None,
     style: str = "screen",
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw the ROC curve that is the mean of the curves of the queries.
+    """Draw the ROC curve of each model that is the mean of the curves of its queries.
 
     x is the false positive rate, y is the true positive rate. The curve starts at (0, 0). At 101 equally spaced false
     positive rates, it shows the mean true positive rate of all queries that have both relevant and irrelevant items.
-    The legend has the area below the drawn curve; the band is that of `precision_recall`. The dotted diagonal is the
-    curve of a random order.
+    The legend has the area below the drawn curve; the intervals are those of `precision_recall`. The dotted diagonal is
+    the curve of a random order.
 
     Parameters
     ----------
-    lists : RankedLists or EvaluationResult
-    style, ax, title
+    lists : RankedLists or EvaluationResult, sequence of them, mapping of name to one, Comparison or Benchmark
         As in `precision_recall`.
+    names, style, ax, title
+        See `kgeval.report.plots`.
 
     Raises
     ------
@@ -488,18 +496,36 @@ def roc(
     ----------
     Fawcett (2006), An Introduction to ROC Analysis, section 8 (vertical averaging).
     """
-    unnamed, source = _lists_of(lists)
-    curves = [curve for _, curve in roc_curves(unnamed).groupby("query")]
-    if not curves:
-        raise MetricError("roc needs a list with both relevant and irrelevant items; got none")
     grid = np.arange(ROC_POINTS) / (ROC_POINTS - 1)
-    # Where a curve rises vertically, np.interp returns the upper end.
-    rates = np.array([np.interp(grid, curve["fpr"], curve["tpr"]) for curve in curves])
-    mean, error = (np.append(0.0, one) for one in (rates.mean(axis=0), pd.DataFrame(rates).sem()))
-    heading = f"ROC{source}: mean of n = {len(curves):,} queries"
-    words, chance = ("false positive rate", "true positive rate"), ("chance", figures.DIAGONAL)
-    figure = figures.mean_curve(np.append(0.0, grid), mean, error, heading, words, chance)
-    return draw(figure, style, ax, title)
+
+    def rows_of(found: RankedLists) -> tuple[Numbers, Numbers]:
+        curves = [curve for _, curve in roc_curves(found).groupby("query")]
+        # Where a curve rises vertically, np.interp returns the upper end.
+        rates = [np.interp(grid, curve["fpr"], curve["tpr"]) for curve in curves]
+        return np.append(0.0, grid), np.array([np.append(0.0, rate) for rate in rates])
+
+    words = "ROC", "roc needs a list with both relevant and irrelevant items"
+    axes = "false positive rate", "true positive rate"
+    return _draw_curves(lists, names, rows_of, words, axes, lambda: ("chance", figures.DIAGONAL), style, ax, title)
+
+
+def _draw_curves(
+    lists: Curves, names: Names, rows_of: Any, words: tuple[str, str], axes: tuple[str, str], chance: Any,
+    style: str, ax: Axes | None, title: str | None,
+) -> Figure:  # fmt: skip
+    """Draw the mean curves of models; `rows_of` returns the places and the curves of the queries of lists."""
+    named = _models(lists, ["mean curve"] if isinstance(lists, RankedLists) and names is None else names)
+    results, curves = [one for one in named.values() if isinstance(one, EvaluationResult)], dict[str, Numbers]()
+    for name, found in named.items():
+        unnamed = found.lists() if isinstance(found, EvaluationResult) else found
+        check_lists(unnamed)
+        x, curves[name] = rows_of(replace(unnamed, names=None))
+        if not len(curves[name]):
+            raise MetricError(f"{words[1]}; got none{f' in {name!r}' if len(named) > 1 else ''}")
+    on = f" on {_dataset_of(results[0])}, filtered" if results else ""
+    curves = dict(zip(distinct_labels(list(curves), style_of(style).label - 9), curves.values()))
+    figure = figures.mean_curves(x, curves, f"{words[0]}{on}", axes, chance())
+    return draw(replace(figure, cautions=tuple(_differing(results))), style, ax, title)
 
 
 def _named(label: Any, names: Names, usual: str | None = None) -> str:
@@ -537,11 +563,14 @@ def _best_first(results: Any) -> Any:
 
 
 def _models(results: Any, names: Names) -> dict[str, Any]:
-    """Return results or tables by the names to show."""
+    """Return results, tables or lists by the names to show."""
     model_names, results = None if isinstance(names, Mapping) else names, _best_first(results)
-    listed = [results] if isinstance(results, (EvaluationResult, pd.DataFrame)) else list(results)
+    if isinstance(results, Mapping) and model_names is None:
+        model_names, results = list(results), list(results.values())
+    results = [results] if isinstance(results, pd.DataFrame) or not isinstance(results, Iterable) else results
+    listed = list(results)
     named: dict[str, Any]
-    if any(isinstance(item, pd.DataFrame) for item in listed):
+    if any(isinstance(item, (pd.DataFrame, RankedLists)) for item in listed):
         model_names = [f"model {i}" for i in range(1, len(listed) + 1)] if model_names is None else model_names
         named = dict(zip(check_names(model_names, len(listed), "table"), listed))
     else:
@@ -566,10 +595,7 @@ def _draw_ranks(
             ranks_are = "has only bounded or unknown ranks" if size else "has no ranks"
             raise MetricError(f"{build.__name__} needs ranks; result {name!r} {ranks_are}")
     shown = list(named.values())
-    datasets = {result.facts.get("dataset_fingerprint") for result in shown}
-    differing = ["dataset"] if len(datasets) > 1 else []
-    differing += ["protocol"] if len({result.protocol.fingerprint for result in shown}) > 1 else []
-    cautions = [f"not comparable: the results differ in {' and '.join(differing)}"] if differing else []
+    cautions = _differing(shown)
     cautions += [f"{sum(unknown):,} ranks are bounded or unknown, not drawn"] if any(unknown) else []
     n, labels = f"n = {sizes[0]:,} ranks", distinct_labels(list(named), style_of(style).label)
     if len(set(sizes)) > 1:
@@ -627,31 +653,6 @@ def _draw_groups(
     return draw(replace(figure, cautions=("; ".join(cautions),)), style, ax, title)
 
 
-def _relation_labels(labels: Sequence[str], counts: Sequence[str], room: int) -> list[str]:
-    """Return relations with their counts; of a path, two parts or as many as tell it apart, in two lines if needed.
-
-    Where two parts have no room, the last one stands alone, if it tells the relation apart.
-
-    Examples
-    --------
-    >>> _relation_labels(["/award/nominee/nominations./award/award_nomination/award", "part_of"], ["(9)", "(8)"], 23)
-    ['…/award_nomination/\\naward (9)', 'part_of (8)']
-    >>> _relation_labels(["/film/film/release_date_s./film/regional_release_date/film_release_region"], ["(7)"], 23)
-    ['…/film_release_region\\n(7)']
-    """
-    shown, brief = [], distinct_labels(labels, MAX_RELATION)
-    for label, cut, count in zip(labels, brief, counts):
-        parts = label.split("/")
-        ends = (f"…/{'/'.join(parts[-n:])}" for n in range(2, len(parts) - 2))
-        end = next((end for end in ends if sum(other.endswith(end[1:]) for other in labels) == 1), label)
-        start, slash, last = end.rpartition("/")
-        one, two = (f"{end} {count}", [start + slash, f"{last} {count}"]) if slash else (f"{cut} {count}", [cut, count])
-        if max(map(len, two)) > room and sum(other.endswith(f"/{last}") for other in labels) == 1:
-            two = [f"…/{last}", count]
-        shown.append(one if len(one) <= room else "\n".join(short(line, room) for line in two))
-    return shown if len(set(shown)) == len(shown) else [f"{cut}\n{count}" for cut, count in zip(brief, counts)]
-
-
 def _pair_labels(rows: pd.DataFrame, names: Names, limit: int) -> list[str]:
     """Return labels such as "A - B", of two lines if one of them has more than `limit` characters."""
     firsts, seconds = ([_named(one, names) for one in rows[side]] for side in ("first", "second"))
@@ -662,14 +663,12 @@ def _pair_labels(rows: pd.DataFrame, names: Names, limit: int) -> list[str]:
     return [f"{one} \u2212\n{two}" for one, two in zip(shown, shown[len(rows) :])]
 
 
-def _lists_of(source: RankedLists | EvaluationResult) -> tuple[RankedLists, str]:
-    """Return checked lists without their names, which no plot shows; and the model and dataset of a result."""
-    if isinstance(source, EvaluationResult):
-        (name,) = name_results(source)
-        about = f" of {short(printable(name), 40)} on {_dataset_of(source)}, filtered"
-        return replace(source.lists(), names=None), about
-    check_lists(source)
-    return replace(source, names=None), ""
+def _differing(results: Sequence[EvaluationResult]) -> list[str]:
+    """Return a caution if results differ in dataset or protocol."""
+    datasets = {result.facts.get("dataset_fingerprint") for result in results}
+    differing = ["dataset"] if len(datasets) > 1 else []
+    differing += ["protocol"] if len({result.protocol.fingerprint for result in results}) > 1 else []
+    return [f"not comparable: the results differ in {' and '.join(differing)}"] if differing else []
 
 
 def _dataset_of(result: EvaluationResult) -> str:

@@ -94,17 +94,34 @@ def mean_pr_curve(lists: RankedLists, ties: str = "expected", points: int = 11) 
     >>> mean_pr_curve(from_ranking([[1, 0, 0], [0, 1, 0]]), points=3).values.tolist()
     [[0.0, 0.75, 2.0, 0.25], [0.5, 0.75, 2.0, 0.25], [1.0, 0.75, 2.0, 0.25]]
     """
+    grid, values = interpolated_precisions(lists, ties, points)
+    n = len(values)
+    means = values.sum(axis=0) / n if n else np.full(points, np.nan)
+    return pd.DataFrame({"recall": grid, "precision": means, "n": n, "standard_error": pd.DataFrame(values).sem()})
+
+
+def interpolated_precisions(
+    lists: RankedLists, ties: str, points: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the recalls of `mean_pr_curve` and the interpolated precisions, a row for each query with a relevant item.
+
+    Parameters
+    ----------
+    lists, ties, points
+        As in `mean_pr_curve`.
+
+    Raises
+    ------
+    MetricError
+        As in `mean_pr_curve`.
+    """
     if isinstance(points, bool) or not isinstance(points, (int, np.integer)) or points < 2:
         raise MetricError(f"points must be an integer of at least 2; got {points!r}")
     untied = _untied(lists, ties)
-    has_relevant = untied.n_relevant > 0
-    n = int(has_relevant.sum())
+    has_relevant, hits = untied.n_relevant > 0, HitCounts.of(untied)
     grid = np.arange(points) / (points - 1)
-    hits = HitCounts.of(untied)
-    values = np.array([interpolated_precision(untied, hits, float(recall))[has_relevant] for recall in grid])
-    means = values.sum(axis=1) / n if n else np.full(points, np.nan)
-    error = pd.DataFrame(values.T).sem()
-    return pd.DataFrame({"recall": grid, "precision": means, "n": n, "standard_error": error})
+    values = [interpolated_precision(untied, hits, float(recall))[has_relevant] for recall in grid]
+    return grid, np.ascontiguousarray(np.transpose(values))
 
 
 def roc_curves(lists: RankedLists) -> pd.DataFrame:
