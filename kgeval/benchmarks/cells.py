@@ -16,7 +16,7 @@ from kgeval.audit import leak_notes
 from kgeval.base.checks import check_one_of, grouped, listed
 from kgeval.base.wording import enough_decimals, written
 from kgeval.benchmarks.runs import Run
-from kgeval.benchmarks.verdict import borrowed_spreads
+from kgeval.benchmarks.verdict import borrowed_spreads, cells_words
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts
 from kgeval.comparison.differences import PairedObservations, samples_of
 from kgeval.comparison.rows import Pair, Settings, decided_rows, pairs_of
@@ -286,12 +286,12 @@ def benchmark_notes(
             "about these trained models, not about the models trained again"
         )
     elif len(single):
-        of_one = [f"{row['model']} on {row['dataset']}" for row in single.to_dict("records")]
-        yield f"one run of {listed(of_one)}: how much these values vary with the seed is unknown"
+        of_one = cells_words(zip(single["model"], single["dataset"]))
+        yield f"one run of {of_one}: how much these values vary with the seed is unknown"
         yield from borrowed_spreads(differences)
     if present["n_seeds"].nunique() > 1:
-        counts = [f"{row['n_seeds']} of {row['model']} on {row['dataset']}" for row in present.to_dict("records")]
-        yield f"the numbers of runs differ: {', '.join(counts)}"
+        counts = [f"{n} of {cells_words(zip(of['model'], of['dataset']))}" for n, of in present.groupby("n_seeds")]
+        yield f"the numbers of runs differ: {'; '.join(counts)}"
     names = set(leading["model"] + " on " + leading["dataset"]) | {part.dataset for part in parts}
     said = [pair for part in parts for pair in _notes_of_results(part) if not is_description(pair[1])]
     said.sort(key=lambda pair: pair[1].startswith("row order") and pair[0] not in names)

@@ -210,7 +210,7 @@ class Benchmark(Compared):
 
     @names_unknown_arguments()
     def to_latex(self, siunitx: bool = False) -> str:
-        """Return the table for a paper: rows are models, columns are datasets and metrics; needs the package booktabs.
+        """Return the table for a paper: rows are models and chance, columns are datasets and metrics.
 
         A cell contains the mean and, after a plus-minus sign, the standard deviation over the seeds. In the columns of
         the primary metric, the best value and all values that do not differ significantly from it are bold. If no model
@@ -229,7 +229,8 @@ class Benchmark(Compared):
         Returns
         -------
         str
-            Lines of comment with the protocols, then an environment ``tabular``, then lines about the numbers.
+            Lines of comment with the protocols and the needed packages, such as booktabs, then an environment
+            ``tabular``, then lines about the numbers.
         """
         table, others = tables.fitting_table(self, siunitx=siunitx)
         comments = tables.protocol_lines(self)
@@ -239,7 +240,7 @@ class Benchmark(Compared):
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, for each metric if it is too wide, then lines about numbers and protocols."""
-        return narrow_markdown(tables.paper_table(self, has_chance=True), "\n".join(tables.protocol_lines(self)))
+        return narrow_markdown(tables.paper_table(self), "\n".join(tables.protocol_lines(self)))
 
     @names_unknown_arguments(has_differences="differences=")
     def to_csv(

@@ -129,19 +129,17 @@ def mean_table(benchmark: Benchmark, metrics: Sequence[str] = ()) -> Table:
     return Table(columns, table_notes(benchmark))
 
 
-def paper_table(benchmark: Benchmark, metrics: Sequence[str] = (), has_chance: bool = False) -> Table:
-    """Return the table of means with one row per model, and one column per dataset and metric, without intervals.
+def paper_table(benchmark: Benchmark, metrics: Sequence[str] = ()) -> Table:
+    """Return the table of means without intervals: rows are models and chance, columns are datasets and metrics.
 
     Parameters
     ----------
     benchmark : Benchmark
     metrics : sequence of str
         Some of the metrics, by default all.
-    has_chance : bool
-        Whether the last row has the chance levels.
     """
     cells, metrics = mean_cells(benchmark), metrics or list(benchmark.keys)
-    models = [*benchmark.models, *[CHANCE] * has_chance]
+    models = [*benchmark.models, CHANCE]
     columns = [Column.of_labels("model", [model or "chance" for model in models])]
     for dataset in benchmark.datasets:
         for metric in metrics:
@@ -154,7 +152,7 @@ def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> tuple[Table, list[s
     """Return the table for LaTeX, and the headings of the metrics that it lacks.
 
     If it is wider than the text of a page, it has the primary metric alone. If this is too wide too, the rows are
-    datasets and the columns models, where that is less wide.
+    datasets and the columns models without chance, where that is less wide.
 
     Parameters
     ----------
@@ -169,7 +167,7 @@ def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> tuple[Table, list[s
     if width(table) > TEXT_WIDTH:
         models, *values = table.columns
         columns = [Column.of_labels("dataset", benchmark.datasets)]
-        for model, row in zip(models.cells, zip(*(column.cells for column in values))):
+        for model, row in zip(models.cells[:-1], zip(*(column.cells for column in values))):
             columns.append(Column(model.text, row, group=values[0].heading))
         table = min(table, replace(table, columns=columns), key=width)
     return table, others
@@ -237,7 +235,7 @@ def _decision_notes(benchmark: Benchmark) -> Iterator[Note]:
     if n_tests and benchmark.terms.baseline is not None:
         with_verdict = [name for name, alignment in benchmark.alignments.items() if not alignment.differing]
         if any(marked_models(benchmark, dataset) for dataset in benchmark.datasets):
-            yield MARK, f"differs significantly from {benchmark.terms.baseline} in {heading}, p <= {alpha:g} ({how})"
+            yield MARK, f"differs significantly from {benchmark.terms.baseline} in {heading}, p ≤ {alpha:g} ({how})"
         elif with_verdict:
             where = f" on {listed(with_verdict)}" if len(with_verdict) < len(benchmark.datasets) else ""
             yield "", f"no model differs significantly from {benchmark.terms.baseline} in {heading}{where} ({how})"

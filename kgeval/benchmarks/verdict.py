@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -100,7 +100,6 @@ def _test_parts(benchmark: Benchmark) -> Iterator[str]:
     if single:
         where = f" on {listed(single)}" if len(single) < len(said) else ""
         yield f"one run of each model{where}: {said[single[0]][0]}"
-    yield from borrowed_spreads(table)
 
 
 def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str:
@@ -158,10 +157,22 @@ def borrowed_spreads(differences: pd.DataFrame) -> Iterator[str]:
     for row in differences[differences["p"].notna()].to_dict("records"):
         if row["test"] == "t" and row["dataset"] in several:
             single |= {(row[place], row["dataset"]): None for place in ("first", "second") if row[f"n_{place}"] == 1}
-    places = [f"{shown_name(model)} on {shown_name(dataset)}" for model, dataset in single]
-    if places:
-        verb = "has" if len(places) == 1 else "have"
-        yield f"{_few(places)} {verb} one run: the spread over the seeds of each is taken from the models with several"
+    if single:
+        which = f"{cells_words(single)} {'has one run' if len(single) == 1 else 'have one run each'}"
+        yield f"{which}: the spread over the seeds is taken from the models with several"
+
+
+def cells_words(cells: Iterable[tuple[str, str]]) -> str:
+    """Return pairs of model and dataset in words, models with the same datasets together.
+
+    Examples
+    --------
+    >>> cells_words([("A", "x"), ("B", "x"), ("A", "y"), ("C", "x"), ("C", "y")])
+    'A and C on x and y, B on x'
+    """
+    by_model = grouped((shown_name(model), shown_name(dataset)) for model, dataset in cells)
+    by_places = grouped((tuple(places), model) for model, places in by_model.items())
+    return ", ".join(f"{_few(models)} on {_few(places)}" for places, models in by_places.items())
 
 
 def why_none(benchmark: Benchmark, dataset: str) -> str:

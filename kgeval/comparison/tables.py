@@ -44,12 +44,12 @@ def shown_values(comparison: Comparison, intervals: bool = True) -> Table:
     if bold:
         notes.append((BOLD, f"best value, and values that do not differ significantly from it (p > {alpha:g}, Holm)"))
     if marks:
-        notes.append((MARK, f"significantly better than every other model, p <= {alpha:g} (Holm)"))
+        notes.append((MARK, f"significantly better than every other model, p ≤ {alpha:g} (Holm)"))
     undecided = [metric for metric in leaders if values[metric].notna().any() and len(leaders[metric]) != 1]
     if undecided and has_all_pairs:
         headings = ", ".join(display_of(metric).heading for metric in undecided)
         says = "the best model does not differ significantly from every other model"
-        notes.append(("", f"undecided: {headings}; {says} (p <= {alpha:g}, Holm)"))
+        notes.append(("", f"undecided: {headings}; {says} (p ≤ {alpha:g}, Holm)"))
     if not intervals:
         notes += [("", _widths(comparison))]
         values = values[list(comparison.keys)]

@@ -74,7 +74,7 @@ def shown_differences(
         detectable = [written(row["detectable"], digits[row["metric"]]) for row in rows]
         columns.append(Column.of_texts("detectable", detectable, 2))
     if rows and "wins" in rows[0] and not is_brief:
-        counts = [f"{row['wins']}/{row['ties']}/{row['losses']}" for row in rows]
+        counts = [f"{row['wins']:,}/{row['ties']:,}/{row['losses']:,}" for row in rows]
         columns.append(Column.of_texts("wins/ties/losses", counts, 1))
     few = [row["n_effective"] < FEW_CLUSTERS for row in rows]
     if has_metrics and any(few):

@@ -99,11 +99,11 @@ def latex_note(text: str) -> str:
 
     Examples
     --------
-    >>> print(latex_note("differs from A_1, p <= 0.05 (Holm)"))
+    >>> print(latex_note("differs from A_1, p ≤ 0.05 (Holm)"))
     differs from A\\_1, $p \\leq 0.05$ (Holm)
     """
-    parts = re.split(r"p (<=|>) ([\d.]+(?:e-\d+)?)", text)
-    signs = {"<=": r"\leq", ">": ">"}
+    parts = re.split(r"p (≤|>) ([\d.]+(?:e-\d+)?)", text)
+    signs = {"≤": r"\leq", ">": ">"}
     shown = [escaped_latex(parts[0])]
     for sign, level, rest in zip(parts[1::3], parts[2::3], parts[3::3]):
         shown += [f"$p {signs[sign]} {level}$", escaped_latex(rest)]
@@ -277,7 +277,7 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     \\bottomrule
     \\end{tabular}
     """
-    texts = _with_metric_as_group(table.texts)
+    texts = metric_as_group(table.texts)
     columns = [[_latex_cell(cell, siunitx and not column.is_label) for cell in column.cells] for column in texts]
     kinds = "".join("l" if column.is_label else _s_column(column) if siunitx else "r" for column in texts)
     heads = [escaped_latex(column.heading) for column in texts]
@@ -395,8 +395,13 @@ def _s_column(column: Column) -> str:
     return f"S[table-format={sign}{digits}{f'({max(deviations)})' if deviations else ''}]"
 
 
-def _with_metric_as_group(columns: Sequence[Column]) -> Sequence[Column]:
-    """Return columns whose groups are their headings, and whose heading is their one group, if all have one heading."""
+def metric_as_group(columns: Sequence[Column]) -> Sequence[Column]:
+    """Return columns whose groups are their headings, and whose heading is their one group, if all have one heading.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+    """
     named = [column for column in columns if column.group]
     if len(named) < 2 or len({column.heading for column in named}) > 1:
         return columns

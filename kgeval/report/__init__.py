@@ -7,12 +7,5 @@ from kgeval.report.board import read_board
 from kgeval.report.board_page import write_board
 from kgeval.report.page import write_page
 
-__all__ = [
-    "exports",
-    "plots",
-    "read_board",
-    "write_benchmark_page",
-    "write_board",
-    "write_page",
-]
+__all__ = ["exports", "plots", "read_board", "write_benchmark_page", "write_board", "write_page"]
 __dir__ = shows_only(__all__)

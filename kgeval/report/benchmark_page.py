@@ -37,9 +37,10 @@ Rows = Sequence[Mapping[Any, Any]]
 MAX_COLUMNS = 3  # metrics whose intervals stand beside the values, not below them
 MAX_NAME = 24  # characters of a dataset in the heading of a column
 N_MOVED = 3  # relations with the largest gains, and with the largest losses, of each dataset
-MAX_FOREST = 4  # models; of more, the differences of the best model are shown, and all in a fold
+MAX_BESIDE = MAX_FOREST = 4  # datasets whose two best stand beside the means; models whose differences are all shown
 LOSSES = "Largest losses to the second model over all ranks (runs nearest to the means)"
 BEST = "Bold: best, and what the test cannot tell from it."
+DECIDED_MARKS = "Bold, filled mark: decided. Open mark: undecided."
 
 
 @names_unknown_arguments()
@@ -104,7 +105,8 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     is_several = min(len(benchmark.datasets), len(places)) > 1
     details += _moved_words(of_best, benchmark.metric, not is_several)
     means = _means(benchmark, places)
-    first: list[page.PagePart] = [_overview(benchmark, places) if is_several else means, page.Lines(grave, "caution")]
+    shown = page.Beside([_overview(benchmark, places), *_leads(benchmark)]) if is_several else means
+    first: list[page.PagePart] = [shown, page.Lines(grave, "caution")]
     made = [page.first_section(title, verdict.headline, "", details, first)]
     made += [page.Section("metrics", "All metrics", [means])] if is_several else []
     made += [_differences(benchmark, places)] if len(benchmark.differences) else []
@@ -152,6 +154,25 @@ def _overview(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
     spread = " ± SD over the seeds" if (benchmark.table["n_seeds"] > 1).any() else ""
     caption = f"{heading} on each dataset{spread}. {BEST} Mean rank: over the datasets, 1 is best."
     return Table(columns, faint=[len(rows)], caption=caption, name="overview", kind="matrix fit")
+
+
+def _leads(benchmark: Benchmark) -> list[Table]:
+    """Return the difference of the two best models on each of few datasets, with the interval that decides."""
+    pairs = [(*_best_two(benchmark, dataset), dataset) for dataset in benchmark.datasets]
+    if benchmark.terms.baseline is not None or len(pairs) > MAX_BESIDE:
+        return []
+    rows, alpha = [row_of(benchmark.differences, benchmark.metric, *of) for of in pairs if len(of) > 2], benchmark.alpha
+    drawn = shown_differences(rows, alpha, has_datasets=True, has_metrics=False, is_brief=True, has_decisions=False)
+    datasets, pairs_of, *others = drawn.columns
+    cells = [replace(cell, note=pair.text) for cell, pair in zip(datasets.cells, pairs_of.cells)]
+    caption = f"The two best models on each dataset; p and intervals are corrected (Holm). {DECIDED_MARKS}"
+    return [Table([replace(datasets, cells=cells), *others], caption=caption, name="leads", kind="pairs")]
+
+
+def _best_two(benchmark: Benchmark, dataset: str) -> list[str]:
+    """Return the two best models on a dataset by their means, the best first."""
+    values = {str(model): value for model, value in benchmark.values[dataset].dropna().items()}
+    return list(best_first(values, bool(benchmark.keys[benchmark.metric].higher_is_better))[:2])
 
 
 def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
@@ -210,7 +231,7 @@ def _differences(benchmark: Benchmark, places: Mapping[str, int]) -> page.Sectio
         alpha = benchmark.alpha
         drawn = shown_differences(rows, alpha, has_datasets=True, has_metrics=False, is_brief=True, has_decisions=False)
         columns = drawn.columns[1:]  # the groups name the datasets
-        caption = f"{heading_of(benchmark.metric)}: {which}. Bold, filled mark: decided. Open mark: undecided."
+        caption = f"{heading_of(benchmark.metric)}: {which}. {DECIDED_MARKS}"
         groups = _groups(rows, benchmark)
         parts.append(replace(drawn, columns=columns, caption=caption, name="differences", groups=groups, kind="bars"))
     return page.Section("differences", "Differences", parts, "Which models differ, and by how much?")
@@ -222,10 +243,9 @@ def _moved(benchmark: Benchmark) -> Rows:
     Of each model the run nearest to its mean is compared: `title` names both, with their difference over all ranks.
     """
     metric, found = benchmark.metric, list[dict[Any, Any]]()
-    higher, decimals = bool(benchmark.keys[metric].higher_is_better), display_of(metric).decimals
+    decimals = display_of(metric).decimals
     for dataset, alignment in benchmark.alignments.items():
-        values = {str(name): value for name, value in benchmark.values[dataset].dropna().items()}
-        order = best_first(values, higher)[:2]
+        values, order = benchmark.values[dataset], _best_two(benchmark, dataset)
         gaps = {
             run: round(abs(result[metric] - values[run.model]), 9)
             for run, result in benchmark.results.items()

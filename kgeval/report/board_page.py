@@ -35,11 +35,11 @@ NO_TEST = (
     "A board sorts, it does not test: a lead may be chance. To test it: kgeval compare (one run of each model) or "
     "kgeval benchmark (several seeds), with the results (.kgeval) of the runs."
 )
-VALUES = "One run: value and interval over test triples. Several seeds: mean ± standard deviation."
+VALUES = "Ranges: of one run, its interval over test triples; of several seeds, mean ± standard deviation."
 MIXED = "Single runs stand beside means over seeds: the best of several single runs is partly luck."
 SAID = (
-    page.Text("In the tables, each run of several seeds is a short line; a click opens the runs.", "hint"),
-    page.Text("Ties: share of ranks with an equal score; above 1%, the range over all orders of ties stands below."),
+    "In the tables, each run of several seeds is a short line; a click opens the runs. Ties: share of ranks with an "
+    "equal score; above 1%, the range over all orders of ties stands below MRR."
 )
 
 
@@ -99,7 +99,7 @@ def _sections(board: Board, title: str) -> list[page.Section]:
     names = _names(board.tables)
     details = [f"{board.sentence()}. {NO_TEST}"]
     notes = [f"{note.rstrip('.')}." for note in board.notes]
-    parts = [_leaders(board.tables, names), *page.cautions(notes, page.N_OPEN), *SAID]
+    parts = [_leaders(board.tables, names), *page.cautions(notes, page.N_OPEN), page.Text(SAID)]
     made = [page.first_section(title, _headline(board.tables, names) or "no ranked run", "", details, parts, "Board")]
     made += [_table_section(one, i, name) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:
@@ -191,7 +191,7 @@ def _rows_table(rows: Sequence[BoardRow], metrics: Sequence[str], caption: str, 
     columns = [Column("model", [_model(row) for row in rows], is_label=True)]
     for metric in metrics:
         digits = decimals_for([row.value(metric)[0] for row in rows], display_of(metric).decimals)
-        cells = [_value(row, metric, digits) for row in rows]
+        cells = [_value(row, metric, digits, has_ties=metric == metrics[0]) for row in rows]
         columns.append(Column(titled(metric, Key.parse(metric).higher_is_better), cells))
     for metric in metrics[:1]:
         ranked = [run for row in rows for run in row.runs if row.is_ranked]
@@ -232,13 +232,13 @@ def _bar(row: BoardRow, metric: str) -> Callable[..., Markup]:
     return partial(interval_bar, *row.runs[0].cell(metric), ends=row.runs[0].tie_ends(metric), class_="track")
 
 
-def _value(row: BoardRow, metric: str, digits: int) -> Cell:
-    """Return the value of a run with its interval, or a mean with its deviation, and its range over ties below it."""
+def _value(row: BoardRow, metric: str, digits: int, has_ties: bool = True) -> Cell:
+    """Return the value of a run with its interval, or a mean with its deviation; below it its range over ties."""
     card, numbers = row.runs[0].card, row.value(metric)
     if not row.is_ranked:  # a value without a number by which a click could sort the row
         return Cell(written(numbers[0], digits), reason=row.runs[0].doubt)
     worst, best = (written(end, digits) for end in row.tie_range(metric))
-    note = f"ties: {worst} to {best}" if worst != best else ""
+    note = f"ties: {worst} to {best}" if has_ties and worst != best else ""
     if len(row.runs) > 1:
         deviation = written(numbers[3], digits) if math.isfinite(numbers[3]) else ""
         return Cell(written(numbers[0], digits), deviation=deviation, numbers=numbers[:1], note=note)

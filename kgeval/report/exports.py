@@ -26,15 +26,7 @@ from kgeval.metrics.grammar import parse_all
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 
-__all__ = [
-    "TIDY_COLUMNS",
-    "flat",
-    "format_csv",
-    "format_json",
-    "tidy",
-    "write_frame",
-    "write_ranks",
-]
+__all__ = ["TIDY_COLUMNS", "flat", "format_csv", "format_json", "tidy", "write_frame", "write_ranks"]
 __dir__ = shows_only(__all__)
 
 __getattr__ = answers_old_names("kgeval.report.exports", ranks_frame="result.ranks(labels=True, columns=True)")
@@ -110,9 +102,12 @@ def tidy(
                 for metric in parsed:
                     key = Key(metric, setting, side, ties or "")
                     text = f"{setting}.{side}.{key.ties}.{metric}"
-                    value, low, high, reason = _measured(result, text, confidence)
-                    n = len(result.rank_table.rows_of(side))
-                    rows.append((name, setting, side, key.ties, str(metric), value, low, high, n, reason))
+                    found, n = result.value(text), len(result.rank_table.rows_of(side))
+                    ends, reason = (math.nan, math.nan), found.reason or "no interval was requested"
+                    if confidence is not None:
+                        interval = result.interval(text, confidence=confidence)
+                        ends, reason = (interval.low, interval.high), interval.reason
+                    rows.append((name, setting, side, key.ties, str(metric), found.value, *ends, n, reason))
     return pd.DataFrame(rows, columns=list(TIDY_COLUMNS))
 
 
@@ -174,15 +169,6 @@ def flat(
         if math.isfinite(value):
             numbers[f"{group}/{row['ties']}/{words[row['metric']]}"] = value
     return numbers
-
-
-def _measured(result: EvaluationResult, key: str, confidence: float | None) -> tuple[float, float, float, str]:
-    """Return the value of a metric, the low and high end of its interval, and the reason if one of the three is NaN."""
-    if confidence is None:
-        result_value = result.value(key)
-        return result_value.value, math.nan, math.nan, result_value.reason or "no interval was requested"
-    interval = result.interval(key, confidence=confidence)
-    return interval.value, interval.low, interval.high, interval.reason
 
 
 @names_unknown_arguments()

@@ -48,7 +48,7 @@ def tower(tied: Sequence[int], total: int) -> int | None:
     return tied.index(most) if total and most >= TOWER * total else None
 
 
-def rank_distribution(names: Sequence[str], found: Data, title: str, drawn: Iterable[int] = ()) -> Figure:
+def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
     """Return the share of ranks in each bin as bars, the part of tied ranks pale, with intervals.
 
     Parameters
@@ -57,11 +57,8 @@ def rank_distribution(names: Sequence[str], found: Data, title: str, drawn: Iter
     found : dict
         From `kgeval.report.page_distributions.distribution`.
     title : str
-    drawn : iterable of int
-        The places of the models of many that are drawn; by default all.
     """
-    bins, n = found["bins"], len(names)
-    is_many = n > MAX_BESIDE
+    bins, n, is_many = found["bins"], len(names), len(names) > MAX_BESIDE
     width = LANE if is_many else LANE / n
     marks: list[list[Mark]] = []
     pairs = zip(found["counts"], found["totals"])
@@ -85,8 +82,8 @@ def rank_distribution(names: Sequence[str], found: Data, title: str, drawn: Iter
         said += [] if place is None else [(place, f"{whose}{tied[place]:.0%} tied")]
         texts = ((starts[i] + width / 2, tops[m][i], ", ".join(parts)) for i, parts in grouped(said).items())
         marks[-1].append(Texts(tuple(texts)))
-    labels = list(map(brief_bin, bins))
-    x = Axis.of_rows(labels, "filtered rank, ties at their mean; bins widen to the right", is_falling=False)
+    x_name = "filtered rank, ties at their mean; bins widen to the right"
+    x = Axis.of_rows(list(map(brief_bin, bins)), x_name, is_falling=False)
     high = (1.6 if is_many else 1.12) * top
     legend: list[tuple[str, Mark]] = []
     if any(map(any, found["tied"])):
@@ -95,10 +92,10 @@ def rank_distribution(names: Sequence[str], found: Data, title: str, drawn: Iter
         y = Axis("share of ranks", 0.0, high, ticks_of(0.0, high))
         legend = [*((name, Bars((), m)) for m, name in enumerate(names)), *legend]
         return Figure(title, (Panel(x, y, tuple(mark for of_model in marks for mark in of_model)),), tuple(legend))
-    panels, shown, tick = [], list(drawn) or list(range(n)), ticks_of(0.0, high, 3)[1]
-    for m in shown:
-        own_x = x if m == shown[-1] else Axis("", x.low, x.high, (), has_names=True)
-        y = Axis("", 0.0, high, ((tick[0], names[m]),), has_names=True)
+    panels, tick = [], ticks_of(0.0, high, 3)[1]
+    for m, name in enumerate(names):
+        own_x = x if m == n - 1 else Axis("", x.low, x.high, (), has_names=True)
+        y = Axis("", 0.0, high, ((tick[0], name),), has_names=True)
         panels.append(Panel(own_x, y, tuple(marks[m]), LANE_HEIGHT, right=(tick,)))
     return Figure(title, tuple(panels), tuple(legend))
 
@@ -307,7 +304,7 @@ def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:
 
 
 def mean_curves(
-    x: Numbers, curves: Mapping[str, Numbers], title: str, axes: tuple[str, str], chance: tuple[str, Line]
+    x: Numbers, curves: Mapping[str, Numbers], title: str, axes: tuple[str, str], chance: Iterable[tuple[str, Line]]
 ) -> Figure:
     """Return the mean curve of the queries of each model, with pointwise 95% intervals, and the area below it.
 
@@ -320,8 +317,8 @@ def mean_curves(
     title : str
     axes : tuple of str
         The titles of the horizontal and of the vertical axis.
-    chance : (str, Line)
-        The chance level: its name and its line.
+    chance : iterable of (str, Line)
+        The chance levels: their names and their lines.
     """
     marked = tuple(range(len(x))) if len(x) < MANY_POINTS else ()
     bands, lines, seen = list[Mark](), list[tuple[str, Mark]](), [0.0]
@@ -337,7 +334,7 @@ def mean_curves(
             bands.append(Area((*points_of(x, low), *points_of(x, high)[::-1]), m))
         lines.append((text, Line(points_of(x, means), m, marked=marked)))
         seen += [*means, *high]
-    legend = (*lines, chance)
+    legend = (*lines, *chance)
     x_axis, y_axis = Axis.of_values(axes[0], [0.0, 1.0], unit=True), Axis.of_values(axes[1], seen, unit=True)
     n = f"mean of n = {sizes[0]:,} queries" if len(sizes) == 1 else "means of the queries"
     heading = f"{title}: {n}, with areas{' and 95% intervals' if bands else ''}"

@@ -71,7 +71,19 @@ def gained(report: Report) -> list[str]:
         ]
         said += [f"{words} {listed(places)}"] if places else []
     said += [] if is_any or not said else ["all undecided"]
-    return [f"Against {report.short(1)}, over all ranks: {'; '.join(said)}."] if said else []
+    against = [f"Against {report.short(1)}, over all ranks: {'; '.join(said)}."] if said else []
+    return [*against, *_losses_to_others(report)]
+
+
+def _losses_to_others(report: Report) -> list[str]:
+    """Return a sentence with the largest decided loss of the best model to each of the other models but the second."""
+    said, display = list[str](), display_of(report.metric)
+    for pair in report.pairs[1:]:
+        lost = moved(pair.relations, report.metric, len(report.relations))[1]
+        for name, row in lost[lost["decided"]][:1].iterrows():
+            size = f"{signed(row['difference'], display.decimals)} on {counted(row['n'], 'rank')}"
+            said.append(f"to {report.short(pair.second)} on {report.relation_labels.get(str(name), name)} ({size})")
+    return [f"Largest decided losses to others: {'; '.join(said)}."] if said else []
 
 
 def values(report: Report) -> Table:

@@ -11,7 +11,6 @@ from typing import Any
 from kgeval.audit import audit
 from kgeval.base.wording import count_text, percent, shown_label
 from kgeval.comparison.texts import is_description
-from kgeval.data.dataset import Dataset
 from kgeval.display.differences import shown_differences
 from kgeval.display.html import Markup, joined, tag
 from kgeval.display.table import Cell, Column, Table
@@ -82,7 +81,7 @@ def protocol_lines(report: Report) -> list[str]:
 
 
 def dataset_parts(report: Report) -> list[PagePart]:
-    """Return the counts of each split, its doubtful rows, and the findings of the audit; or how to get them.
+    """Return the counts of the splits, and the findings of the audit; or how to get them.
 
     Parameters
     ----------
@@ -90,34 +89,17 @@ def dataset_parts(report: Report) -> list[PagePart]:
     """
     if report.dataset is not None:
         made = audit(report.dataset)
-        found, splits = made.to_dict(made.brief), [split_table(report.dataset)]
-        observations, most = report.dataset.observations(), "at most eight findings of a kind"
+        found, most = made.to_dict(made.brief), "at most eight findings of a kind"
+        observations = list(report.dataset.observations())
     else:  # the results have the same dataset, whose audit is shown once
         result = next((one for one in report.results if audit_of(one) is not None), None)
         if result is None:
             return [Text(NO_AUDIT, "")]
-        found, splits = audit_of(result) or {}, []
-        observations, most = list(result.facts["observations"]), "the first finding of a kind and split"
+        found, most = audit_of(result) or {}, "the first finding of a kind and split"
+        observations = list(result.facts["observations"])
     about = f"{found['dataset']}: {found['size']}; fingerprint {found['fingerprint']}"
     caption = f"Audit of the dataset, gravest first, {most} (all: kgeval audit)"
-    return [Text(about, ""), Lines(observations), *splits, findings_table(found["findings"], caption)]
-
-
-def split_table(dataset: Dataset) -> Table:
-    """Return for each split of a dataset the numbers of its triples, duplicate rows and triples that train cannot know.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    """
-    unseen = [dataset.unseen.get(split) if "train" in dataset else None for split in dataset.splits]
-    columns = [
-        Column.of_labels("split", list(dataset.splits)),
-        Column.of_counts("triples", [len(triples) for triples in dataset.splits.values()]),
-        Column.of_counts("duplicate rows", [dataset.duplicates[split] for split in dataset.splits]),
-        Column.of_counts("triples with unseen labels", [(one or {}).get("triples") for one in unseen]),
-    ]
-    return Table(columns, caption="Splits of the dataset; unseen: not in train", name="dataset")
+    return [Text(about, ""), Lines(observations), findings_table(found["findings"], caption)]
 
 
 def findings_table(findings: Sequence[Mapping[str, Any]], caption: str) -> Table:

@@ -39,12 +39,11 @@ def distributions(report: Report) -> Section:
     shares = "Share of ranks in each bin (filtered, both sides); the first bars add up to hits@1, hits@3, hits@10."
     if any(map(any, found["tied"])):
         shares += " Pale: ranks that tie with a rival; “tied”: the bin with the most of them."
-    drawn = [*report.detailed, *report.models[-2:]] if len(report.names) >= MANY_CURVES else []
-    shares += f" Drawn: the {len(report.detailed)} best models and the last 2; all are in the table." if drawn else ""
-    text = f"hits@k: share of ranks up to k. Bands: {CONFIDENCE:.0%} intervals{' of the best model' if drawn else ''}."
+    of_best = " of the best model" if len(report.names) >= MANY_CURVES else ""
+    text = f"hits@k: share of ranks up to k. Bands: {CONFIDENCE:.0%} intervals{of_best}."
     text += " Where ranks are bounded, the band shows the bounds." if any(hits["bounds"]) else ""
     figures = [
-        Figure(partial(svg, rank_distribution(report.names, found, "Share of ranks in each bin", drawn)), shares),
+        Figure(partial(svg, rank_distribution(report.names, found, "Share of ranks in each bin")), shares),
         Figure(partial(svg, hits_curve(report.names, hits, "hits@k")), text),
     ]
     values = Fold("Share of ranks in each bin, as a table", [bin_table(report, found)])

@@ -115,9 +115,7 @@ def _explained(report: Report, tables: Sequence[Table]) -> list[str]:
     """Return what the open tables of metrics need to be understood."""
     cells = [cell for table in tables for column in table.columns for cell in column.cells]
     said = []
-    if report.differing:
-        said.append("Nothing is bold, since the results are not comparable.")
-    elif any(cell.is_best for cell in cells):
+    if any(cell.is_best for cell in cells):
         untested = [metric.heading for metric in parse_all(SUMMARY_METRICS) if str(metric) not in report.leaders]
         more = f" ({', '.join(untested)}: not tested)" if untested else ""
         said.append(f"Bold: the leader and all models that the test cannot tell from it{more}.")

@@ -27,10 +27,6 @@ from kgeval.report.page_values import drawn
 N_GAINS = 6  # relations with the largest gains, and with the largest losses
 COMMON_COLUMNS = ("pattern", "cardinality")  # shown open; other columns: folded
 MAX_LABEL = 100  # characters of a relation beside its bar
-REVERSED = (
-    "Reversed: the other model leads in this group; the interval of the difference, corrected for the number of "
-    "groups, excludes 0."
-)
 
 
 def where(report: Report) -> Section:
@@ -57,7 +53,7 @@ def _of_pair(report: Report, pair: Pair) -> list[PagePart]:
     parts += [gap_table(report, pair, common, "groups")] if common else []
     words = listed([column_words(name) for name in rest], MAX_WORDS)
     if rest and pair.second == 1:
-        parts.append(Fold(f"By {words}", [gap_table(report, pair, rest, "more-groups", has_bars=False)]))
+        parts.append(Fold(f"By {words}", [gap_table(report, pair, rest, "more-groups")]))
     return parts
 
 
@@ -78,7 +74,7 @@ def gains(report: Report, pair: Pair) -> Table:
     decimals = max(5, display_of(report.metric).decimals)
     columns = [
         Column("relation", [*labels_of(shown), *map(Cell, ends)], is_label=True),
-        Column("size", [*pictures, *[Cell()] * len(ends)], head=partial(axis_ends, "0", "", _plain(limit))),
+        Column("size", [*pictures, *[Cell()] * len(ends)], head=partial(axis_ends, "0", "", f"{limit:g}")),
         replace(gaps, cells=[*gaps.cells, *[Cell()] * len(ends)]),
         Column("contribution", [Cell(signed(value, decimals), numbers=(value,)) for value in amounts]),
         Column.of_counts("ranks", [*shown["n"], *(part["n"].sum() for part in ends.values())]),
@@ -92,18 +88,9 @@ def gains(report: Report, pair: Pair) -> Table:
     return Table(columns, caption=caption, name=f"gains-{pair.second}", groups=groups, kind="gains")
 
 
-def _plain(size: float) -> str:
-    """Return a size without an exponent."""
-    return f"{size:.12f}".rstrip("0").rstrip(".")
-
-
 def labels_of(frame: pd.DataFrame) -> list[Cell]:
-    """Return the groups of a frame of differences, with a flag where the other model leads."""
-    labels = [shown_label(str(label)) for label in frame.index]
-    return [
-        Cell(short(text, MAX_LABEL), flag="reversed" if turned else "", reason=REVERSED if turned else text)
-        for text, turned in zip(labels, frame["reversed"])
-    ]
+    """Return the groups of a frame of differences; whole labels are under the pointer."""
+    return [Cell(short(text, MAX_LABEL), reason=text) for text in (shown_label(str(label)) for label in frame.index)]
 
 
 def rows_of(frame: pd.DataFrame) -> list[tuple[float, float, float]]:
@@ -111,7 +98,7 @@ def rows_of(frame: pd.DataFrame) -> list[tuple[float, float, float]]:
     return list(zip(*(frame[name].astype(float).tolist() for name in ("difference", *CORRECTED))))
 
 
-def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str, has_bars: bool = True) -> Table:
+def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str) -> Table:
     """Return the differences of two models in the groups of columns, on one axis.
 
     Parameters
@@ -121,8 +108,6 @@ def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str, has
     columns : sequence of str
     name : str
         The start of the name of the table.
-    has_bars : bool
-        Whether to draw the differences.
     """
     frame = pd.concat([pair.groups[column] for column in columns])
     rows, decided = rows_of(frame), frame["decided"].astype(bool).tolist()
@@ -131,11 +116,11 @@ def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str, has
         Cell(drawing=partial(difference_bar, value, low, high, limit, is_sure) if math.isfinite(low) else None)
         for (value, low, high), is_sure in zip(rows, decided)
     ]
-    interval = Column("interval", pictures, head=partial(axis_ends, f"-{_plain(limit)}", "0", f"+{_plain(limit)}"))
+    interval = Column("interval", pictures, head=partial(axis_ends, f"-{limit:g}", "0", f"+{limit:g}"))
     names = f"{report.short(pair.first)} - {report.short(pair.second)}"
     shown = [
         Column("group", labels_of(frame), is_label=True),
-        *([interval] if has_bars else []),
+        interval,
         Column.of_differences("difference", rows, report.metric, decided),
         *(
             Column.of_values(report.short(model), [(value,) for value in frame[f"value_{place}"]], report.metric)
@@ -149,8 +134,6 @@ def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str, has
         f"Difference in {report.heading} by {words}, {names}. Intervals are corrected for the groups of their kind "
         "(Bonferroni). Bold, filled mark: decided, the interval excludes 0."
     )
-    if frame["reversed"].any():
-        caption += f" {REVERSED}"
     return Table(shown, caption=caption, name=f"{name}-{pair.second}", groups=groups, kind="narrow")
 
 

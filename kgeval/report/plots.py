@@ -449,29 +449,19 @@ def precision_recall(
         If no list contains a relevant item, or if a relevant item ties with an irrelevant item and `ties` is
         ``"expected"``, which gives tied items no order.
     """
-    shares = list[float]()
 
-    def rows_of(found: RankedLists) -> tuple[Numbers, Numbers]:
-        shares.extend((found.n_relevant / found.length)[found.n_relevant > 0].mean(keepdims=True).tolist())
-        return interpolated_precisions(found, ties, points)
+    def chance(found: RankedLists) -> tuple[str, value.Line]:
+        share = float((found.n_relevant / found.length)[found.n_relevant > 0].mean())
+        return f"random order: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
 
-    def chance() -> tuple[str, value.Line]:
-        whose = "" if len({f"{share:.4f}" for share in shares}) == 1 else " of the first"
-        line = value.Line(((0.0, shares[0]), (1.0, shares[0])), kind="dotted")
-        return f"random order{whose}: {shares[0]:.4f}", line
-
+    rows_of = partial(interpolated_precisions, ties=ties, points=points)
     words = "Precision and recall", "precision_recall needs a list with a relevant item"
     return _draw_curves(lists, names, rows_of, words, ("recall", "interpolated precision"), chance, style, ax, title)
 
 
 @names_unknown_arguments(**ALL_QUERIES)
 def roc(
-    lists: Curves,
-    *,
-    names: Names = None,
-    style: str = "screen",
-    ax: Axes | None = None,
-    title: str | None = None,
+    lists: Curves, *, names: Names = None, style: str = "screen", ax: Axes | None = None, title: str | None = None
 ) -> Figure:
     """Draw the ROC curve of each model that is the mean of the curves of its queries.
 
@@ -506,7 +496,7 @@ def roc(
 
     words = "ROC", "roc needs a list with both relevant and irrelevant items"
     axes = "false positive rate", "true positive rate"
-    return _draw_curves(lists, names, rows_of, words, axes, lambda: ("chance", figures.DIAGONAL), style, ax, title)
+    return _draw_curves(lists, names, rows_of, words, axes, lambda _: ("chance", figures.DIAGONAL), style, ax, title)
 
 
 def _draw_curves(
@@ -516,15 +506,17 @@ def _draw_curves(
     """Draw the mean curves of models; `rows_of` returns the places and the curves of the queries of lists."""
     named = _models(lists, ["mean curve"] if isinstance(lists, RankedLists) and names is None else names)
     results, curves = [one for one in named.values() if isinstance(one, EvaluationResult)], dict[str, Numbers]()
+    levels = dict[str, value.Line]()
     for name, found in named.items():
         unnamed = found.lists() if isinstance(found, EvaluationResult) else found
         check_lists(unnamed)
         x, curves[name] = rows_of(replace(unnamed, names=None))
         if not len(curves[name]):
             raise MetricError(f"{words[1]}; got none{f' in {name!r}' if len(named) > 1 else ''}")
+        levels |= [chance(unnamed)]
     on = f" on {_dataset_of(results[0])}, filtered" if results else ""
     curves = dict(zip(distinct_labels(list(curves), style_of(style).label - 9), curves.values()))
-    figure = figures.mean_curves(x, curves, f"{words[0]}{on}", axes, chance())
+    figure = figures.mean_curves(x, curves, f"{words[0]}{on}", axes, tuple(levels.items()))
     return draw(replace(figure, cautions=tuple(_differing(results))), style, ax, title)
 
 

@@ -148,7 +148,7 @@ def test_compare_in_other_formats(capsys):
 
 
 UNDECIDED = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr", "--n-resamples", 1)  # one swap pattern, p = 1
-NOTE = "undecided: MRR; the best model does not differ significantly from every other model (p <= 0.05, Holm)"
+NOTE = "undecided: MRR; the best model does not differ significantly from every other model (p ≤ 0.05, Holm)"
 BOLD = "best value, and values that do not differ significantly from it (p > 0.05, Holm)"
 
 
@@ -172,7 +172,7 @@ def test_tables_of_a_comparison_that_decides_nothing_say_so(capsys):
     markdown = printed(capsys, *UNDECIDED, "--to", "markdown")
     assert f"\n\nbold: {BOLD}\n\n{NOTE}\n".replace(" >", r" \>").replace(" <", r" \<") in markdown
     latex = printed(capsys, *UNDECIDED, "--to", "latex")
-    notes = (f"bold: {BOLD}".replace("p > 0.05", "$p > 0.05$"), NOTE.replace("p <= 0.05", r"$p \leq 0.05$"))
+    notes = (f"bold: {BOLD}".replace("p > 0.05", "$p > 0.05$"), NOTE.replace("p ≤ 0.05", r"$p \leq 0.05$"))
     *table, widths, about = latex.splitlines()
     lines = [rf"\par{{\raggedright\footnotesize {said}\par}}" for said in notes]
     assert table[-2:] == [lines[0].replace(r"\par{", r"\par\smallskip{"), lines[1]]  # apart from the last rule

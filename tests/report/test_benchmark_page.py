@@ -86,7 +86,7 @@ def test_the_verdict_and_the_means_stand_first(reader, benchmark):
     assert text.index(benchmark.verdict.headline) < 200
     assert len(benchmark.verdict.headline) <= 200
     assert text.index(benchmark.verdict.sentence) < 500
-    assert list(reader.tables)[:2] == ["overview", "means"]
+    assert list(reader.tables)[:3] == ["overview", "leads", "means"]
     assert reader.heads("means")[0::2] == ["model", "MRR ↑", "hits@10 ↑"]
     assert reader.heads("means")[3] == "hits@1 ↑"
     assert "Means over 3 runs of each model, with 95% intervals" in reader.tables["means"]["caption"]
@@ -103,6 +103,24 @@ def test_the_verdict_and_the_means_stand_first(reader, benchmark):
                 assert text == f"{row['mean']:.4f} [{row['low']:.4f}, {row['high']:.4f}]"
                 assert float(attributes["data-v"]) == pytest.approx(row["mean"], rel=1e-6)
                 assert float(attributes["data-l"]) == pytest.approx(row["low"], rel=1e-6)
+
+
+def test_the_leads_are_those_of_the_two_best_on_each_dataset(reader, benchmark, tmp_path):
+    """The rows of `differences`; none against a baseline, of one dataset, or of five."""
+    for cells, dataset in zip(reader.rows("leads"), benchmark.datasets):
+        best = benchmark.values[dataset].sort_values(ascending=False).index[:2]
+        rows = benchmark.differences[benchmark.differences["dataset"] == dataset].to_dict("records")
+        (row,) = [row for row in rows if {row["first"], row["second"]} == set(best)]
+        sign = 1 if row["first"] == best[0] else -1
+        assert printable(best[0]) in cells[0][0]
+        assert printable(best[1]) in cells[0][0]
+        assert cells[1][0].startswith(f"{sign * row['difference']:+.4f} [")
+        assert ("best" in classes(cells[1])) == bool(row["better"])
+    assert len(reader.rows("leads")) == len(benchmark.datasets) == 2
+    for datasets, baseline in (((12,), None), ((12, 14), "A"), ((12, 14, 16, 18, 20), None)):
+        found = kg.benchmark(cases.runs_of(datasets, ("A", "B"), (1,)), metrics="mrr", baseline=baseline)
+        write_benchmark_page(found, tmp_path / "x.html", overwrite=True)
+        assert "leads" not in Reader(tmp_path / "x.html").tables
 
 
 def test_models_have_the_colours_of_their_order(reader, benchmark, page):

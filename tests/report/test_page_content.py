@@ -73,10 +73,10 @@ def test_the_intervals_are_those_of_the_result(made, data):
 
 
 def test_the_distribution_counts_every_rank_once(made):
-    """Bins 1, 2, 3-4, 5-9, 10-19, ...; a rank between two bins counts in the higher one."""
+    """Bins 1, 2-3, 4-10, 11-30, ...; a rank between two bins counts in the higher one."""
     found = distribution(made[0])
-    assert found["bins"] == ["1", "2", "3–4", "5–9", "10–19", "20–40"]
-    starts = [1, 2, 3, 5, 10, 20, math.inf]
+    assert found["bins"] == ["1", "2–3", "4–10", "11–30", "31–40"]
+    starts = [1, 2, 4, 11, 31, math.inf]
     for counts, result in zip(found["counts"], made[0]):
         ranks = [rank for _, _, rank in ranks_of(result)]
         assert counts == [sum(low <= math.ceil(rank) < high for rank in ranks) for low, high in zip(starts, starts[1:])]
@@ -84,24 +84,24 @@ def test_the_distribution_counts_every_rank_once(made):
 
 
 def test_a_tied_rank_falls_in_the_higher_bin():
-    """Four entities that all score alike: among 3 rivals the realistic rank is 2.5."""
-    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=4, n_relations=1)
+    """Six entities that all score alike: among 5 rivals the realistic rank is 3.5."""
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1]], n_entities=6, n_relations=1)
     result = kg.evaluate(lambda s, p, o: np.zeros(len(s)), dataset, progress=False)
     found = distribution([result])
-    assert found["bins"] == ["1", "2", "3–4"]
+    assert found["bins"] == ["1", "2–3", "4–6"]
     assert found["counts"] == [[0, 0, 2]]
     assert found["left_out"] == [0]
 
 
 def test_the_first_bins_are_hits_at_k():
-    """Three entities, some with equal scores: ranks of 1 and of 1.5; bin 1 is hits@1, bins 1 and 2 are hits@2."""
-    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [2, 0, 0], [1, 0, 2]], n_entities=3, n_relations=1)
+    """Seven entities, some with equal scores: ranks of 1, 1.5 and more; the first bins are hits@1 and hits@3."""
+    dataset = kg.Dataset.from_arrays(test=[[0, 0, 1], [2, 0, 0], [1, 0, 2]], n_entities=7, n_relations=1)
     result = kg.evaluate(lambda s, p, o: -((s + o) // 2), dataset, progress=False)
     (counts,) = distribution([result])["counts"]
     ranks = result.rank_table.ranks("filtered")
     assert 1.5 in ranks
     assert counts[0] / 6 == result["hits@1"] == (ranks == 1).mean()
-    assert sum(counts[:2]) / 6 == result["hits@2"]
+    assert sum(counts[:2]) / 6 == result["hits@3"] < 1.0
 
 
 def test_the_hits_curve(made):
@@ -587,7 +587,7 @@ def test_an_order_that_depends_on_ties_is_a_caution():
     ]
     alone = "75.0% of the ranks of B tie with a rival: its MRR is 0.2000 to 0.8000, depending on how ties are broken."
     assert content(tied_results()[1:], ["B"])["cautions"] == [alone]
-    assert distribution(tied_results())["tied"] == [[0, 0, 0, 0], [0, 0, 3, 0]]
+    assert distribution(tied_results())["tied"] == [[0, 0, 0], [0, 3, 0]]
 
 
 def test_ties_that_change_no_digit_have_no_range():
@@ -641,16 +641,6 @@ def test_the_audit(made, data):
     """Counts by sets of tuples."""
     dataset = made[1]
     splits = {name: [tuple(t) for t in np.asarray(t).tolist()] for name, t in dataset.splits.items()}
-    seen = {e for s, _, o in splits["train"] for e in (s, o)}
-    seen_relations = {p for _, p, _ in splits["train"]}
-    shown = data["tables"]["dataset"]
-    for split in shown:
-        rows = splits[split["split"]]
-        assert split["triples"] == len(rows)
-        assert split["duplicate rows"] == len(rows) - len(set(rows))
-        unseen = [row for row in rows if not {row[0], row[2]} <= seen or row[1] not in seen_relations]
-        assert (split["triples with unseen labels"] or 0) == len(unseen)
-    assert shown[2]["duplicate rows"] >= 1
     findings = data["tables"]["audit"]
     assert [found["finding"] for found in findings] == kg.audit(dataset).brief["kind"].tolist()
     (pairs,) = [f for f in findings if f["finding"] == "reversed pair in train" and f["relation or split"] == "test"]

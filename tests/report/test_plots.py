@@ -469,7 +469,8 @@ def test_curves_of_several_models(drawing, results):
     assert texts[0].startswith(f"x (n = {len(lists[0])}): ")
     # Precision 1 up to recall 1/2, 2/3 at 1, and in between: 1 at .5, 2/3 at .6: 1 - .1 / 6 - .4 / 3.
     assert texts[1] == f"y (n = 1): {1 - 0.1 / 6 - 0.4 / 3:.4f}"
-    assert texts[2].startswith("random order of the first: ")
+    # A share of relevant items for each: that of the results, and 2 of 3.
+    assert (texts[2][:16], texts[3]) == ("random order: 0.", "random order: 0.6667")
     other = replaced(results[1], facts={**results[1].facts, "dataset_fingerprint": "0"})
     assert "not comparable: the results differ in dataset" in title_of(plots.roc([results[0], other], names=["a", "b"]))
     with pytest.raises(MetricError, match="roc needs a list with both relevant and irrelevant items; got none in 'y'"):
