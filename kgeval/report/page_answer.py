@@ -37,6 +37,7 @@ def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Sectio
     details = [f"{with_capital('; '.join(rest))}."] if rest else []
     for name, label in report.relation_labels.items():  # a label that is shown has one short form in all sentences
         details = [text.replace(shown_name(name), label) for text in details]
+    details += [*gained(report), *losses_to_others(report)]
     grave, notes = cautions_of(report)
     noted = cautions([*grave, *notes], min(N_OPEN, len(grave)))
     if len(report.names) == 1:
@@ -45,7 +46,7 @@ def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Sectio
         shown = [values(report), *noted, *(Fold("Differences of all pairs", [one]) for one in differences(report))]
     else:
         shown = [Beside([values(report), *differences(report)]), *noted]
-    return first_section(title, first, report.verdict.outcome, [*details, *gained(report)], shown)
+    return first_section(title, first, report.verdict.outcome, details, shown)
 
 
 def gained(report: Report) -> list[str]:
@@ -71,12 +72,16 @@ def gained(report: Report) -> list[str]:
         ]
         said += [f"{words} {listed(places)}"] if places else []
     said += [] if is_any or not said else ["all undecided"]
-    against = [f"Against {report.short(1)}, over all ranks: {'; '.join(said)}."] if said else []
-    return [*against, *_losses_to_others(report)]
+    return [f"Against {report.short(1)}, over all ranks: {'; '.join(said)}."] if said else []
 
 
-def _losses_to_others(report: Report) -> list[str]:
-    """Return a sentence with the largest decided loss of the best model to each of the other models but the second."""
+def losses_to_others(report: Report) -> list[str]:
+    """Return a sentence with the largest decided loss of the best model to each of the other models but the second.
+
+    Parameters
+    ----------
+    report : Report
+    """
     said, display = list[str](), display_of(report.metric)
     for pair in report.pairs[1:]:
         lost = moved(pair.relations, report.metric, len(report.relations))[1]

@@ -35,15 +35,17 @@ def distributions(report: Report) -> Section:
     ----------
     report : Report
     """
-    found, hits = distribution(report.parts), hits_at_cuts(report.parts)
+    best = len(report.detailed)
+    found, drawn, hits = distribution(report.parts), distribution(report.parts[:best]), hits_at_cuts(report.parts)
     shares = "Share of ranks in each bin (filtered, both sides); the first bars add up to hits@1, hits@3, hits@10."
     if any(map(any, found["tied"])):
         shares += " Pale: ranks that tie with a rival; “tied”: the bin with the most of them."
+    shares += f" Drawn: the {best} best models; all are in the table." if report.is_many else ""
     of_best = " of the best model" if len(report.names) >= MANY_CURVES else ""
     text = f"hits@k: share of ranks up to k. Bands: {CONFIDENCE:.0%} intervals{of_best}."
     text += " Where ranks are bounded, the band shows the bounds." if any(hits["bounds"]) else ""
     figures = [
-        Figure(partial(svg, rank_distribution(report.names, found, "Share of ranks in each bin")), shares),
+        Figure(partial(svg, rank_distribution(report.names[:best], drawn, "Share of ranks in each bin")), shares),
         Figure(partial(svg, hits_curve(report.names, hits, "hits@k")), text),
     ]
     values = Fold("Share of ranks in each bin, as a table", [bin_table(report, found)])

@@ -53,7 +53,7 @@ def _of_pair(report: Report, pair: Pair) -> list[PagePart]:
     parts += [gap_table(report, pair, common, "groups")] if common else []
     words = listed([column_words(name) for name in rest], MAX_WORDS)
     if rest and pair.second == 1:
-        parts.append(Fold(f"By {words}", [gap_table(report, pair, rest, "more-groups")]))
+        parts.append(Fold(f"By {words}", [gap_table(report, pair, rest, "more-groups", has_bars=False)]))
     return parts
 
 
@@ -98,7 +98,7 @@ def rows_of(frame: pd.DataFrame) -> list[tuple[float, float, float]]:
     return list(zip(*(frame[name].astype(float).tolist() for name in ("difference", *CORRECTED))))
 
 
-def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str) -> Table:
+def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str, has_bars: bool = True) -> Table:
     """Return the differences of two models in the groups of columns, on one axis.
 
     Parameters
@@ -108,6 +108,8 @@ def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str) -> 
     columns : sequence of str
     name : str
         The start of the name of the table.
+    has_bars : bool
+        Whether to draw the differences.
     """
     frame = pd.concat([pair.groups[column] for column in columns])
     rows, decided = rows_of(frame), frame["decided"].astype(bool).tolist()
@@ -120,7 +122,7 @@ def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str) -> 
     names = f"{report.short(pair.first)} - {report.short(pair.second)}"
     shown = [
         Column("group", labels_of(frame), is_label=True),
-        interval,
+        *([interval] if has_bars else []),
         Column.of_differences("difference", rows, report.metric, decided),
         *(
             Column.of_values(report.short(model), [(value,) for value in frame[f"value_{place}"]], report.metric)

@@ -80,8 +80,7 @@ MAX_DATASET, FEW_DATASETS = 14, 10  # characters of a dataset beside its rows; d
 ROOM_ABOVE = 2.15  # of a label above its row: the characters of a label beside it, times this
 HEADINGS = {figures.rank_distribution: "Distribution of ranks", figures.hits_curve: "Hits@k"}
 ROC_POINTS = 101
-MEAN_ALONE = f"{GONE}the mean of all queries is drawn, and no single query"
-ALL_QUERIES = dict.fromkeys(("limit", "seed", "sample_seed"), MEAN_ALONE)
+ALL_QUERIES = dict.fromkeys(("limit", "seed", "sample_seed"), f"{GONE}the mean of all queries is drawn")
 
 
 @names_unknown_arguments()
