@@ -191,7 +191,9 @@ def test_a_result_with_unknown_numbers_says_why():
         assert "no filter <was> used" in row["note"]
         assert "95% interval" not in row
     bare = result.__replace__(facts={key: value for key, value in result.facts.items() if key != "scorer"})
-    assert title_of(read(bare)) == "dataset"
+    shown = result.interval("mrr")
+    assert title_of(read(bare)) == f"dataset: MRR {shown.value:.4f} [{shown.low:.4f}, {shown.high:.4f}]"
+    assert title_of(read(unranked)).endswith("dataset")
 
 
 @pytest.mark.parametrize("metrics", light(["mr,mrr,gmr", "mr", "mrr,mr,hits@1,hits@3,hits@10"], 1))

@@ -15,7 +15,7 @@ from kgeval.comparison.texts import exchangeable_words, holm_words
 from kgeval.display import html
 from kgeval.display.html import Markup
 from kgeval.display.html_tables import html_table
-from kgeval.display.media import blocks, metric_as_group, text_table
+from kgeval.display.media import metric_as_group, text_table
 from kgeval.metrics.grammar import display_of
 from kgeval.results.clustering import PURPOSES
 from kgeval.stats.runs import MIN_TO_SEPARATE
@@ -110,13 +110,13 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     verdict, pairs = benchmark.verdict, [pair_table(benchmark)] if len(benchmark.differences) else []
     first, is_several = [benchmark.metric], len(benchmark.datasets) > 1
     means = paper_table(benchmark, first) if is_several else mean_table(benchmark, first)
-    shown = replace(means, columns=metric_as_group(means.columns))
+    shown = replace(means, columns=metric_as_group(means.columns)[not is_several :])
     return html.panel(
         verdict.headline,
         html.line(f"{with_capital(verdict.details)}."),
         html.tag("div", html.tag("style", PLAIN), html_table(shown), class_="plain"),
         html.lines([f"{with_capital(note)}." for note in benchmark.notes[:MAX_NOTES]]),
-        *(html.folded("Differences", html_table(replace(one, columns=blocks(one.columns)[0]))) for one in pairs),
+        *(html.folded("Differences", table) if is_several else table for table in map(html_table, pairs)),
         html.folded("All metrics", html_table(replace(mean_table(benchmark), notes=()))),
         html.folded("Protocol, tests and notes", html.lines(benchmark.header())),
     )

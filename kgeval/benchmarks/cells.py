@@ -16,7 +16,7 @@ from kgeval.audit import leak_notes
 from kgeval.base.checks import check_one_of, grouped, listed
 from kgeval.base.wording import enough_decimals, written
 from kgeval.benchmarks.runs import Run
-from kgeval.benchmarks.verdict import borrowed_spreads, cells_words
+from kgeval.benchmarks.verdict import cells_words
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts
 from kgeval.comparison.differences import PairedObservations, samples_of
 from kgeval.comparison.rows import Pair, Settings, decided_rows, pairs_of
@@ -267,7 +267,7 @@ def benchmark_notes(
         is_tested = apart["p"].notna() & differences["p"].notna()
         is_other = is_tested & (apart["better"] != differences["better"])
         n, on = is_other.sum(), listed(differences.loc[is_other, "dataset"].unique().tolist())
-        yield f"{note}; spread='separate' decides {n:,} of {is_tested.sum():,} tests otherwise{on and f', on {on}'}"
+        yield f"{note}; spread='separate' decides {n:,} of its {is_tested.sum():,} tests otherwise{on and f', on {on}'}"
     yield from _leaks(parts, leading)
     for part in parts:
         yield from (f"{part.dataset}: the ranks of {listed(same)} {EQUAL_RANKS}" for same in _same_ranks(part))
@@ -288,7 +288,6 @@ def benchmark_notes(
     elif len(single):
         of_one = cells_words(zip(single["model"], single["dataset"]))
         yield f"one run of {of_one}: how much these values vary with the seed is unknown"
-        yield from borrowed_spreads(differences)
     if present["n_seeds"].nunique() > 1:
         counts = [f"{n} of {cells_words(zip(of['model'], of['dataset']))}" for n, of in present.groupby("n_seeds")]
         yield f"the numbers of runs differ: {'; '.join(counts)}"

@@ -139,7 +139,7 @@ def paper_table(benchmark: Benchmark, metrics: Sequence[str] = ()) -> Table:
         Some of the metrics, by default all.
     """
     cells, metrics = mean_cells(benchmark), metrics or list(benchmark.keys)
-    models = [*benchmark.models, CHANCE]
+    models = [*benchmark.across().models, CHANCE]
     columns = [Column.of_labels("model", [model or "chance" for model in models])]
     for dataset in benchmark.datasets:
         for metric in metrics:
@@ -194,7 +194,8 @@ def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
     if n_all > MAX_ROWS and benchmark.terms.baseline is None:
         best = {dataset: leaders[0] for dataset, leaders in benchmark.verdict.leaders.items() if leaders}
         rows = [row for row in rows if best.get(row["dataset"], row["first"]) in (row["first"], row["second"])]
-    shown = shown_differences(rows, benchmark.alpha, has_datasets=True, has_metrics=False, screen=screen)
+    is_several, alpha = len(benchmark.datasets) > 1, benchmark.alpha
+    shown = shown_differences(rows, alpha, has_datasets=is_several, has_metrics=False, screen=screen)
     if len(rows) == n_all:
         return shown
     left_out = (

@@ -124,7 +124,8 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
             p_values.append(float(won["p_corrected"].max()))
     open_on = [dataset for dataset in benchmark.datasets if len(leaders[dataset]) > 1]
     none = [dataset for dataset in benchmark.datasets if not leaders[dataset]]
-    texts = [f"undecided on {_where(open_on)}"] if open_on else []
+    is_first = len(best) == 1 and {leaders[dataset][0] for dataset in open_on} == {won["better"].iloc[0]}
+    texts = [f"undecided on {_where(open_on)}{', where it leads' if is_first else ''}"] if open_on else []
     texts += [f"no verdict on {_where(none)}"] if none else []
     if not best:
         return f"{display.heading}: {'; '.join(texts)}"
@@ -168,11 +169,11 @@ def cells_words(cells: Iterable[tuple[str, str]]) -> str:
     Examples
     --------
     >>> cells_words([("A", "x"), ("B", "x"), ("A", "y"), ("C", "x"), ("C", "y")])
-    'A and C on x and y, B on x'
+    'A and C on x and y; B on x'
     """
     by_model = grouped((shown_name(model), shown_name(dataset)) for model, dataset in cells)
     by_places = grouped((tuple(places), model) for model, places in by_model.items())
-    return ", ".join(f"{_few(models)} on {_few(places)}" for places, models in by_places.items())
+    return "; ".join(f"{_few(models)} on {_few(places)}" for places, models in by_places.items())
 
 
 def why_none(benchmark: Benchmark, dataset: str) -> str:

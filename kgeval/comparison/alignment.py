@@ -526,7 +526,7 @@ def differing_facts(results: Sequence[EvaluationResult], names: Sequence[str]) -
     known_rates = [rate for rate in rates if not np.isnan(rate)] or [0.0]
     if max(known_rates) - min(known_rates) > TIE_RATES_APART:
         values = values_by_name(["unknown" if np.isnan(rate) else percent(rate) for rate in rates], names, MAX_NAMED)
-        yield f"tie rates differ: {values}; also compare metrics with prefixes pessimistic. and optimistic."
+        yield f"tie rates differ: {values}; also compare pessimistic.mrr and optimistic.mrr"
     for setting in SETTINGS:
         without = [name for name, r in zip(names, results) if {"rivals", setting} & set(r.rank_table.unknown)]
         if without:

@@ -79,4 +79,7 @@ def _values(comparison: Comparison, metric: str) -> Markup:
     digits = [decimals_for([row[0] for row in numbers], display_of(metric).decimals)] * len(names)
     bars = bar_table(names, numbers, digits, comparison.terms.confidence, is_close=True)
     labels, shown, *others = bars.columns
-    return html_table(replace(bars, columns=[labels, replace(shown, heading=display_of(metric).heading), *others]))
+    leaders = comparison.verdict.leaders if len(comparison.verdict.leaders) < len(order) else ()
+    cells = [replace(cell, is_best=name in leaders) for cell, name in zip(shown.cells, order)]
+    shown = replace(shown, heading=display_of(metric).heading, cells=cells)
+    return html_table(replace(bars, columns=[labels, shown, *others]))

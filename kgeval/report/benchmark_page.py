@@ -38,7 +38,6 @@ MAX_COLUMNS = 3  # metrics whose intervals stand beside the values, not below th
 MAX_NAME = 24  # characters of a dataset in the heading of a column
 N_MOVED = 3  # relations with the largest gains, and with the largest losses, of each dataset
 MAX_BESIDE = MAX_FOREST = 4  # datasets whose two best stand beside the means; models whose differences are all shown
-LOSSES = "Largest losses to the second model over all ranks (runs nearest to the means)"
 BEST = "Bold: best, and what the test cannot tell from it."
 DECIDED_MARKS = "Bold, filled mark: decided. Open mark: undecided."
 
@@ -94,8 +93,7 @@ def write_benchmark_page(
 
 def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     """Return the sections; the colours of the models are in the order of their mean ranks over the datasets."""
-    ranks = benchmark.values.rank(ascending=not benchmark.keys[benchmark.metric].higher_is_better).mean(axis=1)
-    places = {str(model): place for place, model in enumerate(ranks.sort_values(kind="stable").index)}
+    places = {model: place for place, model in enumerate(benchmark.across().models)}
     verdict, names = benchmark.verdict, (*benchmark.models, *benchmark.datasets)
     notes = [f"{note if note.startswith(names) else with_capital(note)}." for note in benchmark.notes]
     grave = [note for note in notes if not is_description(note)][: page.N_OPEN]
@@ -158,15 +156,15 @@ def _overview(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
 
 def _leads(benchmark: Benchmark) -> list[Table]:
     """Return the difference of the two best models on each of few datasets, with the interval that decides."""
-    pairs = [(*_best_two(benchmark, dataset), dataset) for dataset in benchmark.datasets]
-    if benchmark.terms.baseline is not None or len(pairs) > MAX_BESIDE:
-        return []
+    pairs = [(*_best_two(benchmark, on), on) for on in benchmark.datasets if benchmark.terms.baseline is None]
     rows, alpha = [row_of(benchmark.differences, benchmark.metric, *of) for of in pairs if len(of) > 2], benchmark.alpha
+    if not rows or len(pairs) > MAX_BESIDE:
+        return []
     drawn = shown_differences(rows, alpha, has_datasets=True, has_metrics=False, is_brief=True, has_decisions=False)
-    datasets, pairs_of, *others = drawn.columns
-    cells = [replace(cell, note=pair.text) for cell, pair in zip(datasets.cells, pairs_of.cells)]
-    caption = f"The two best models on each dataset; p and intervals are corrected (Holm). {DECIDED_MARKS}"
-    return [Table([replace(datasets, cells=cells), *others], caption=caption, name="leads", kind="pairs")]
+    first, pairs_of, *others = drawn.columns
+    cells = [replace(cell, note=pair.text) for cell, pair in zip(first.cells, pairs_of.cells)]
+    caption = f"The two best models on each dataset. {DECIDED_MARKS}"
+    return [Table([replace(first, cells=cells), *others], caption=caption, name="leads", kind="pairs")]
 
 
 def _best_two(benchmark: Benchmark, dataset: str) -> list[str]:
@@ -197,7 +195,7 @@ def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
     over = "Values of one run" if counts == [1] else over
     caption = (
         f"{over} of each model, with {benchmark.terms.confidence:.0%} intervals, best {heading} first. "
-        f"Drawn: {heading}, the metric that is tested. {BEST}"
+        f"Drawn: {heading}, the only metric that is tested and bold. {BEST}"
     )
     kind = "bars" if len(benchmark.keys) <= MAX_COLUMNS else "matrix"
     notes = [note for note in table_notes(benchmark)[1:] if note[0] != BOLD]  # the first is in the caption
@@ -277,7 +275,9 @@ def _moved_words(rows: Rows, metric: str, has_one: bool) -> list[str]:
         size = f"{signed(row['difference'], display_of(metric).decimals)} on {counted(row['n'], 'rank')}"
         where = f"{shown_name(row['relation'])} ({size}{'' if row['decided'] else ', undecided'})"
         texts += [f"{verb} most on {where}"] if has_one else [f"{dataset}: {where}"] if verb == "loses" else []
-    start, sign = (f"Against {rows[0]['second']}", ", ") if has_one and rows else (LOSSES, "; ")
+    start, sign = (
+        (f"Against {rows[0]['second']}", ", ") if has_one and rows else ("Largest losses to the second model", "; ")
+    )
     return [f"{start}: {sign.join(texts)}."] if texts else []
 
 

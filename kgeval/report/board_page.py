@@ -32,14 +32,14 @@ from kgeval.results.keys import Key
 MAX_HEADLINE, N_LEADERS = 170, 3  # characters of two lines; leaders and datasets that a longer headline names
 MAX_NAME, MAX_PLACE = 24, 28  # characters of a name in headline and navigation, and of a file
 NO_TEST = (
-    "A board sorts, it does not test: a lead may be chance. To test it: kgeval compare (one run of each model) or "
-    "kgeval benchmark (several seeds), with the results (.kgeval) of the runs."
+    "A board sorts, it does not test: a lead may be chance, also where ranges do not overlap. To test it: kgeval "
+    "compare (one run of each model) or kgeval benchmark (several seeds), with the results (.kgeval) of the runs."
 )
 VALUES = "Ranges: of one run, its interval over test triples; of several seeds, mean ± standard deviation."
 MIXED = "Single runs stand beside means over seeds: the best of several single runs is partly luck."
 SAID = (
     "In the tables, each run of several seeds is a short line; a click opens the runs. Ties: share of ranks with an "
-    "equal score; above 1%, the range over all orders of ties stands below MRR."
+    "equal score; above 1%, the range over all orders of ties stands below the first metric."
 )
 
 

@@ -7,6 +7,7 @@ changed, and ``pyplot`` is not used.
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import textwrap
 from collections.abc import Sequence
@@ -429,8 +430,8 @@ def _separate_ticks(figure: Figure, axes: Axes, along: str, has_names: bool) -> 
         if along == "x":
             starts = [re.sub(r"^([\d,]+k?–)\n?[\d,]+k?(?=\n|$)", r"\1", text) for text in texts]
             starts = starts if len(set(starts)) == len(starts) else texts
-            axis.set_major_formatter(FixedFormatter(starts))
-            for size in TICK_SIZES:
+            for shown, size in itertools.product((texts, starts), TICK_SIZES):
+                axis.set_major_formatter(FixedFormatter(shown))
                 axis.set_tick_params(labelsize=size)
                 if is_done(4.0):
                     return

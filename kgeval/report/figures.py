@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,105 +18,92 @@ import pandas as pd
 
 from kgeval.base.checks import counted, grouped
 from kgeval.metrics.grammar import display_of
-from kgeval.report.figure import Area, Axis, Bars, Dots, Figure, Line, Mark, Panel, Texts, points_of, ticks_of
+from kgeval.report.figure import (
+    Area,
+    Axis,
+    Bars,
+    Dots,
+    Figure,
+    Line,
+    Mark,
+    Panel,
+    Texts,
+    log_ticks,
+    points_of,
+    ticks_of,
+)
 
 MANY_CURVES, N_COLOURED = 10, 4  # of so many curves, the first ones have colours, the others are grey
-MAX_BESIDE = 4  # models whose bars stand beside each other; each of more models has a panel
+MAX_BESIDE = 4  # models whose bars stand beside each other; further ones are not drawn
 TOWER = 0.05  # the share of all ranks, tied in one bin, from which on the bin is marked
 MARKED = tuple(step * 10**power for power in range(9) for step in (1, 3))  # values of k that have a marker
 MIN_RANKS, MANY_POINTS = 10, 22  # a group with fewer ranks has an open mark, a curve of so many points no markers
-PALE = 0.3
 DECIDED = (("decided", Dots((), 0, (True,))), ("undecided", Dots((), 0, (False,))))
 DIAGONAL = Line(((0.0, 0.0), (1.0, 1.0)), kind="dotted")
-TWO_LINES = 1.6  # rows of text that a row with a label of two lines takes
 LANES = 0.2  # the middle of the marks below a label, in rows; the label stands above 0
-LANE, LANE_HEIGHT = 0.84, 2.4  # width of the bars of a bin; rows of a panel of one of many models
+LANE = 0.84  # width of the bars of a bin
 Z_95 = 1.96  # the normal quantile of 95% intervals
 Data = Mapping[str, Any]
 Numbers = npt.NDArray[np.float64]
 
 
-def tower(tied: Sequence[int], total: int) -> int | None:
-    """Return the bin with the most ties, if at least 5% of all ranks tie in it.
-
-    Examples
-    --------
-    >>> tower([1, 6], 100), tower([1, 4], 100)
-    (1, None)
-    """
-    most = max(tied, default=0)
-    return tied.index(most) if total and most >= TOWER * total else None
-
-
 def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
-    """Return the share of ranks in each bin as bars, the part of tied ranks pale, with intervals.
+    """Return the share of ranks in each bin as bars, the part of tied ranks pale, with intervals; of the first models.
 
     Parameters
     ----------
     names : sequence of str
+        The first `MAX_BESIDE` are drawn.
     found : dict
         From `kgeval.report.page_distributions.distribution`.
     title : str
     """
-    bins, n, is_many = found["bins"], len(names), len(names) > MAX_BESIDE
-    width = LANE if is_many else LANE / n
-    marks: list[list[Mark]] = []
-    pairs = zip(found["counts"], found["totals"])
-    all_shares = [(np.array(of_model) / max(1, total)).tolist() for of_model, total in pairs]
-    tops = [[max(share, end or 0.0) for share, end in zip(*pair)] for pair in zip(all_shares, found["high"])]
-    top = max(0.01, *map(max, tops))
-    if not is_many:  # a text stands above all bars of its bin
-        tops = [list(map(max, zip(*tops)))] * n
-    for m in range(n):
-        shares, tied = all_shares[m], [count / max(1, found["totals"][m]) for count in found["tied"][m]]
-        starts = [i - LANE / 2 + (0.0 if is_many else m * width) for i in range(len(bins))]
-        bars = zip(starts, shares, tied)
-        full = [(x, 0.0, x + width, share - pale) for x, share, pale in bars]
-        pale = tuple((x, y, x + width, y + share) for (x, _, _, y), share in zip(full, tied) if share)
-        ends = zip(starts, found["low"][m], found["high"][m])
-        known = [(x + width / 2, low, x + width / 2, high) for x, low, high in ends if low is not None]
-        marks.append([Bars(tuple(full), m), Bars(pale, m, "pale"), Line.of_parts(known, "ink")])
-        place, longest = tower(found["tied"][m], found["totals"][m]), int(np.argmax(shares))
-        said = [(longest, f"{shares[longest]:.0%}")] if is_many else []
-        whose = f"{names[m]}:\n" if 1 < n <= MAX_BESIDE else ""
-        said += [] if place is None else [(place, f"{whose}{tied[place]:.0%} tied")]
-        texts = ((starts[i] + width / 2, tops[m][i], ", ".join(parts)) for i, parts in grouped(said).items())
-        marks[-1].append(Texts(tuple(texts)))
-    x_name = "filtered rank, ties at their mean; bins widen to the right"
-    x = Axis.of_rows(list(map(brief_bin, bins)), x_name, is_falling=False)
-    high = (1.6 if is_many else 1.12) * top
-    legend: list[tuple[str, Mark]] = []
-    if any(map(any, found["tied"])):
-        legend = [("pale: tied with a rival", Bars((), None, "pale"))]
-    if not is_many:
-        y = Axis("share of ranks", 0.0, high, ticks_of(0.0, high))
-        legend = [*((name, Bars((), m)) for m, name in enumerate(names)), *legend]
-        return Figure(title, (Panel(x, y, tuple(mark for of_model in marks for mark in of_model)),), tuple(legend))
-    panels, tick = [], ticks_of(0.0, high, 3)[1]
+    bins, names = found["bins"], names[:MAX_BESIDE]
+    width = LANE / len(names)
+    shares, tied = (
+        np.array(found[of][: len(names)]) / np.maximum(1, found["totals"])[: len(names), None]
+        for of in ("counts", "tied")
+    )
+    limits = [np.array(found[end][: len(names)], dtype=np.float64) for end in ("low", "high")]
+    tops = np.fmax(shares, limits[1]).max(axis=0)  # a text stands above all bars of its bin
+    bars, texts = list[Mark](), list[tuple[float, float, str]]()
     for m, name in enumerate(names):
-        own_x = x if m == n - 1 else Axis("", x.low, x.high, (), has_names=True)
-        y = Axis("", 0.0, high, ((tick[0], name),), has_names=True)
-        panels.append(Panel(own_x, y, tuple(marks[m]), LANE_HEIGHT, right=(tick,)))
-    return Figure(title, tuple(panels), tuple(legend))
+        starts = [i - LANE / 2 + m * width for i in range(len(bins))]
+        full = [
+            (x, 0.0, x + width, share - part) for x, share, part in zip(starts, shares[m].tolist(), tied[m].tolist())
+        ]
+        pale = tuple((x, y, end, y + part) for (x, _, end, y), part in zip(full, tied[m].tolist()) if part)
+        ends = zip(starts, *(end[m].tolist() for end in limits))
+        known = [(x + width / 2, low, x + width / 2, high) for x, low, high in ends if math.isfinite(low)]
+        bars += [Bars(tuple(full), m), Bars(pale, m, "pale"), Line.of_parts(known, "ink")]
+        place, whose = int(np.argmax(tied[m])), f"{name}:\n" if len(names) > 1 else ""
+        if tied[m][place] >= TOWER:
+            texts.append((starts[place] + width / 2, float(tops[place]), f"{whose}{tied[m][place]:.0%} tied here"))
+    x_name = "filtered rank, ties at their mean; bins widen to the right"
+    x, top = Axis.of_rows(list(map(brief_bin, bins)), x_name, is_falling=False), 1.12 * max(0.01, float(tops.max()))
+    legend: list[tuple[str, Mark]] = [(name, Bars((), m)) for m, name in enumerate(names)]
+    legend += [("pale: tied with a rival", Bars((), None, "pale"))] if tied.any() else []
+    y = Axis("share of ranks", 0.0, top, ticks_of(0.0, top, 6))
+    return Figure(title, (Panel(x, y, (*bars, Texts(tuple(texts)))),), tuple(legend))
 
 
 def brief_bin(label: str) -> str:
-    """Return the label of a bin of ranks for an axis: with k for thousands, and a wide one in two lines.
+    """Return the label of a bin of ranks for an axis: over thousands with k, and a wide one in two lines.
 
     Examples
     --------
-    >>> brief_bin("4–10"), brief_bin("301–1,000"), brief_bin("10,001–14,541")
-    ('4–10', '301–\\n1k', '10k–\\n14,541')
+    >>> brief_bin("4–10"), brief_bin("301–1,000"), brief_bin("3,001"), brief_bin("1,001–2,001")
+    ('4–10', '301–\\n1k', '3,001', '1k–\\n2,001')
     """
-    start, dash, end = (re.sub(",00[01]$", "k", part) for part in label.partition("–"))
-    return f"{start}{dash}{end}" if len(label) < 6 else f"{start}{dash}\n{end}"
+    start, dash, end = label.partition("–")
+    end = re.sub(",000$", "k", end)
+    return f"{start}{dash}{end}" if len(label) < 6 else f"{re.sub(',001$', 'k', start)}{dash}\n{end}" if dash else start
 
 
 def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     """Return hits@k of each model with intervals; where a value is bounded, its bounds; and the chance level.
 
-    Of many models, all but the first ones are thin grey curves, only the first has a band, and the axis is that of the
-    first ones: other curves begin where they reach it.
+    Of many models, all but the first ones are thin grey curves, and only the first has a band.
 
     Parameters
     ----------
@@ -139,29 +126,20 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
         bands += [Area((*low, *high[::-1]), m)] if is_drawn else []
         lines.append(Line(points_of(x_values, values), m, marked=marked))
     legend = list(zip(names, lines))
-    seen = [end for name in ("values", "low", "high") for of_model in hits[name][:n_coloured] for end in of_model]
-    y = Axis.of_values("hits@k", seen if len(names) > n_coloured else [0.0, 1.0], unit=True)
-    y = replace(y, title=f"hits@k, from {max(0.0, y.low):.2f} on") if len(names) > n_coloured else y
-    kept = [_from(y.low, x_values, np.array(values, dtype=np.float64)) for values in hits["values"][n_coloured:]]
-    others = [Line(points, kind="ink", opacity=0.4) for points in kept]
+    others: list[Mark] = [
+        Line(points_of(x_values, values), kind="ink", opacity=0.4) for values in hits["values"][n_coloured:]
+    ]
+    seen = np.array([hits[name][:n_coloured] for name in ("values", "low", "high")], dtype=np.float64).ravel().tolist()
+    y = Axis.of_values("hits@k", [0.0, *seen], unit=True)
     lines = [*others, *lines]
     legend += [(counted(len(others), "other model"), others[0])] if others else []
     if hits["chance"] is not None:
-        lines.append(Line(_from(y.low, x_values, np.array(hits["chance"])), kind="dotted"))
+        lines.append(Line(points_of(x_values, hits["chance"]), kind="dotted"))
         legend.append(("chance", lines[-1]))
     x = Axis.of_log("k (filtered ranks, ties at their mean)", x_values[-1])
     ticks = tuple((float(k), f"{k:,}") for k in MARKED if k <= x.high)
     x = replace(x, low=x.at(-0.02), high=x.at(1.02), ticks=ticks)  # so that no marker is cut
     return Figure(title, (Panel(x, y, (*bands, *lines)),), tuple(legend))
-
-
-def _from(low: float, x: Numbers, y: Numbers) -> tuple[tuple[float, float], ...]:
-    """Return the part of a curve that never falls from the height `low` on; the x axis is logarithmic."""
-    first = int(np.argmax(np.append(y >= low, True)))
-    if not 0 < first < len(y):
-        return points_of(x[first:], y[first:])
-    share = (low - y[first - 1]) / (y[first] - y[first - 1])
-    return points_of([x[first - 1] * (x[first] / x[first - 1]) ** share, *x[first:]], [low, *y[first:]])
 
 
 def first_number(bucket: Any) -> tuple[float, bool]:
@@ -223,10 +201,9 @@ def values_by_group(
     legend: list[tuple[str, Mark]] = []
     for m, (name, (places, values, low, high, is_sure)) in enumerate(zip(frames, found)):
         known = np.isfinite(low + high)
-        for chosen, opacity in ((known & is_sure, 1.0), (known & ~is_sure, PALE)):
-            ends = (np.clip(end[chosen], shown.low, shown.high).tolist() for end in (low, high))
-            parts = [(at, a, at, b) if axis else (a, at, b, at) for at, a, b in zip(places[chosen].tolist(), *ends)]
-            marks += [replace(Line.of_parts(parts, "interval", m), opacity=opacity)] if parts or opacity == 1.0 else []
+        ends = (np.clip(end[known], shown.low, shown.high).tolist() for end in (low, high))
+        parts = [(at, a, at, b) if axis else (a, at, b, at) for at, a, b in zip(places[known].tolist(), *ends)]
+        marks.append(Line.of_parts(parts, "interval", m))
         if axis:
             marks.append(Line(points_of(places[is_sure], values[is_sure]), m))
         points = points_of(places, values) if axis else points_of(values, places)
@@ -239,12 +216,6 @@ def values_by_group(
     borders = replace(named, ticks=tuple((i - 0.5, "") for i in range(1, len(labels))))
     height = len(labels) * (0.8 + 0.33 * n_models)
     return Figure(title, (Panel(shown, borders, tuple(marks), height),), tuple(legend))
-
-
-def _height(labels: Iterable[str]) -> float:
-    """Return the height of rows with these labels, of one line or two, in rows of text."""
-    lines = [label.count("\n") for label in labels]
-    return len(lines) * (TWO_LINES if any(lines) else 1.0)
 
 
 def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str) -> Figure:
@@ -273,7 +244,8 @@ def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str)
             Line.of_parts(ends, "interval", 0),
             Dots(tuple((row[0], float(i)) for i, row in enumerate(found)), 0, tuple(map(bool, rows["decided"]))),
         )
-        made.append(Panel(x, y, marks, _height(rows["label"]) + 0.2))
+        row = 1.6 if any("\n" in label for label in rows["label"]) else 1.0  # a label of two lines needs more
+        made.append(Panel(x, y, marks, len(found) * row + 0.2))
     kinds = {bool(one) for _, _, rows in panels for one in rows["decided"]}
     return Figure(title, tuple(made), DECIDED if len(kinds) > 1 else ())
 
@@ -304,16 +276,16 @@ def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:
 
 
 def mean_curves(
-    x: Numbers, curves: Mapping[str, Numbers], title: str, axes: tuple[str, str], chance: Iterable[tuple[str, Line]]
+    x: Numbers, curves: Mapping[str, tuple[Numbers, Numbers]], title: str, axes: tuple[str, str], chance: Any
 ) -> Figure:
-    """Return the mean curve of the queries of each model, with pointwise 95% intervals, and the area below it.
+    """Return the mean curve of the queries of each model, with pointwise 95% intervals, and the mean area below it.
 
     Parameters
     ----------
     x : numpy.ndarray of float
-        The places, from 0 to 1.
-    curves : mapping of str to numpy.ndarray of float
-        The heights at these places, a row for each query. The area is by the trapezoidal rule.
+        The places, from 0 to 1; if the first one is greater than 0, the axis is logarithmic.
+    curves : mapping of str to (numpy.ndarray of float, numpy.ndarray of float)
+        The heights at these places, a row for each query; and the area below the curve of each query.
     title : str
     axes : tuple of str
         The titles of the horizontal and of the vertical axis.
@@ -322,22 +294,24 @@ def mean_curves(
     """
     marked = tuple(range(len(x))) if len(x) < MANY_POINTS else ()
     bands, lines, seen = list[Mark](), list[tuple[str, Mark]](), [0.0]
-    sizes = sorted({len(rows) for rows in curves.values()})
-    for m, (name, rows) in enumerate(curves.items()):
-        areas = (np.diff(x) * (rows[:, 1:] + rows[:, :-1])).sum(axis=1) / 2
+    sizes = sorted({len(areas) for _, areas in curves.values()})
+    for m, (name, (rows, areas)) in enumerate(curves.items()):
         of_queries = pd.DataFrame(np.column_stack([rows, areas]))
         (*means, area), error = of_queries.mean(), of_queries.sem().to_numpy()
         (*low, least), (*high, most) = (np.clip([*means, area] + sign * Z_95 * error, 0.0, 1.0) for sign in (-1, 1))
         text = f"{name}{f' (n = {len(rows):,})' if len(sizes) > 1 else ''}: {area:.4f}"
-        if len(rows) > 1:
+        if len(rows) > 1 and (not m or len(curves) < MANY_CURVES):
             text += f" [{least:.4f}, {most:.4f}]"
             bands.append(Area((*points_of(x, low), *points_of(x, high)[::-1]), m))
         lines.append((text, Line(points_of(x, means), m, marked=marked)))
         seen += [*means, *high]
     legend = (*lines, *chance)
     x_axis, y_axis = Axis.of_values(axes[0], [0.0, 1.0], unit=True), Axis.of_values(axes[1], seen, unit=True)
+    if x[0]:
+        ticks = tuple((1.0 / tick, f"{1.0 / tick:g}") for tick in log_ticks(1.0 / float(x[0])))
+        x_axis = Axis(axes[0], float(x[0]), 1.0, ticks, is_log=True)
     n = f"mean of n = {sizes[0]:,} queries" if len(sizes) == 1 else "means of the queries"
-    heading = f"{title}: {n}, with areas{' and 95% intervals' if bands else ''}"
+    heading = f"{title}: {n}, with areas{' and 95% intervals (queries as independent)' if bands else ''}"
     return Figure(heading, (Panel(x_axis, y_axis, (*bands, *(mark for _, mark in reversed(legend)))),), legend)
 
 

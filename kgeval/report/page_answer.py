@@ -52,18 +52,16 @@ def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Sectio
 def gained(report: Report) -> list[str]:
     """Return a sentence with the relations on which the best model gains most over the second, and loses most to it.
 
-    Relations that the verdict names are left out.
+    Parameters
+    ----------
+    report : Report
     """
     if not report.pairs or len(report.pairs[0].relations) < 2:
         return []
-    said, shown, of_verdict = list[str](), report.relation_labels, report.verdict.sentence
-    found = moved(report.pairs[0].relations, report.metric, len(shown))
-    parts = [
-        part.loc[[name for name in part.index if shown_name(str(name)) not in of_verdict]][:N_NAMED] for part in found
-    ]
-    is_rest = len(parts[1]) and parts[1].index[0] != found[1].index[0]
+    said, shown = list[str](), report.relation_labels
+    parts = moved(report.pairs[0].relations, report.metric, N_NAMED)
     is_any = any(part["decided"].any() for part in parts)
-    for words, part in zip(("gains most on", f"{'otherwise ' if is_rest else ''}loses most on"), parts):
+    for words, part in zip(("gains most on", "loses most on"), parts):
         digits = decimals_for(part["difference"], display_of(report.metric).decimals)
         places = [
             f"{shown.get(str(name), name)} ({signed(row['difference'], digits)} on {counted(row['n'], 'rank')}"
@@ -83,7 +81,7 @@ def losses_to_others(report: Report) -> list[str]:
     report : Report
     """
     said, display = list[str](), display_of(report.metric)
-    for pair in report.pairs[1:]:
+    for pair in (pair for pair in report.pairs[1:] if len(pair.relations)):
         lost = moved(pair.relations, report.metric, len(report.relations))[1]
         for name, row in lost[lost["decided"]][:1].iterrows():
             size = f"{signed(row['difference'], display.decimals)} on {counted(row['n'], 'rank')}"

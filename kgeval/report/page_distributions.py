@@ -14,7 +14,7 @@ from kgeval.base.checks import Ids
 from kgeval.display.table import Column, Table
 from kgeval.report.document import Beside, Figure, Fold, Section
 from kgeval.report.figure_svg import svg
-from kgeval.report.figures import MANY_CURVES, MARKED, hits_curve, rank_distribution
+from kgeval.report.figures import MANY_CURVES, MARKED, MAX_BESIDE, hits_curve, rank_distribution
 from kgeval.report.page_report import Report, has_bounded
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.rank_table import CONFIDENCE
@@ -22,10 +22,7 @@ from kgeval.stats.intervals import robust_interval
 from kgeval.stats.moments import Moments
 
 MAX_CUTS = 45
-BIN_ENDS = (
-    1,
-    3,
-)  # bins of ranks end at these numbers times 1, 10, 100, ...: 1, 3, 10, 30, so that shares add up to hits
+BIN_ENDS = (1, 3)  # bins of ranks end at these numbers times 1, 10, 100, ...
 
 
 def distributions(report: Report) -> Section:
@@ -35,17 +32,16 @@ def distributions(report: Report) -> Section:
     ----------
     report : Report
     """
-    best = len(report.detailed)
-    found, drawn, hits = distribution(report.parts), distribution(report.parts[:best]), hits_at_cuts(report.parts)
-    shares = "Share of ranks in each bin (filtered, both sides); the first bars add up to hits@1, hits@3, hits@10."
+    found, hits = distribution(report.parts), hits_at_cuts(report.parts)
+    shares = "Share of ranks in each bin (filtered, both sides); a rank between two bins counts in the higher one."
     if any(map(any, found["tied"])):
-        shares += " Pale: ranks that tie with a rival; “tied”: the bin with the most of them."
-    shares += f" Drawn: the {best} best models; all are in the table." if report.is_many else ""
+        shares += " Pale: ranks that tie with a rival; “tied here”: the bin with the most of them."
+    shares += f" Drawn: the first {MAX_BESIDE} models; all are in the table." if report.is_many else ""
     of_best = " of the best model" if len(report.names) >= MANY_CURVES else ""
     text = f"hits@k: share of ranks up to k. Bands: {CONFIDENCE:.0%} intervals{of_best}."
     text += " Where ranks are bounded, the band shows the bounds." if any(hits["bounds"]) else ""
     figures = [
-        Figure(partial(svg, rank_distribution(report.names[:best], drawn, "Share of ranks in each bin")), shares),
+        Figure(partial(svg, rank_distribution(report.names, found, "Share of ranks in each bin")), shares),
         Figure(partial(svg, hits_curve(report.names, hits, "hits@k")), text),
     ]
     values = Fold("Share of ranks in each bin, as a table", [bin_table(report, found)])

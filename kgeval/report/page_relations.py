@@ -92,10 +92,8 @@ def _filters(report: Report, patterns: Sequence[str], is_compared: bool) -> Mark
 
     search = tag("input", type="search", id="search", autocomplete="off", spellcheck="false")
     least = tag("input", type="number", id="least", min=0, value=0, inputmode="numeric", autocomplete="off")
-    fields = [tag("label", "Search ", search), tag("label", "At least ", least, " ranks")]
-    if len(set(patterns)) > 1:
-        kinds = {kind: kind or "none" for kind in sorted(set(patterns))}
-        fields.append(chosen("pattern", "Pattern", {"": "all"} | kinds))
+    words = "Search a relation or pattern " if len(set(patterns)) > 1 else "Search "
+    fields = [tag("label", words, search), tag("label", "At least ", least, " ranks")]
     if is_compared:
         names = {place: f"{report.short(i)} higher" for i, place in enumerate(("first", "second"))}
         fields.append(chosen("sure", "Difference", {"": "all", **names, "none": "undecided"}))

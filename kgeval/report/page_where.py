@@ -65,8 +65,8 @@ def gains(report: Report, pair: Pair) -> Table:
     limit = edge_of(shown["contribution"].abs().tolist())
     kinds = zip((f"gains of {report.short(0)}", f"losses of {report.short(0)}"), map(len, parts.values()))
     groups = [kind for kind in kinds if kind[1]]
-    sizes = [(model, abs(size)) for model, part in parts.items() for size in part["contribution"]]
-    pictures = [Cell(drawing=partial(charts.contribution_bar, size, limit, model)) for model, size in sizes]
+    sizes = [(abs(size), limit, model) for model, part in parts.items() for size in part["contribution"]]
+    pictures = [Cell(drawing=partial(charts.contribution_bar, *of, sure)) for of, sure in zip(sizes, shown["decided"])]
     others = known.drop(index=shown.index)
     ends = {**({f"the other {len(others)}": others} if len(others) else {}), f"all {len(known)}": known}
     amounts = [*shown["contribution"], *(part["contribution"].sum() for part in ends.values())]
@@ -81,8 +81,8 @@ def gains(report: Report, pair: Pair) -> Table:
     ]
     names = f"{report.short(pair.first)} - {report.short(pair.second)}"
     caption = (
-        f"Relations that move the difference in {report.heading} most, {names}. Size: the contribution, which is the "
-        f"share of the ranks x the difference; contributions add up. {decided_text(len(pair.relations), 'relations')}"
+        f"Relations that move the difference in {report.heading} most, {names}. Size: the contribution (share of ranks "
+        f"x difference; adds up), pale: undecided. {decided_text(len(pair.relations), 'relations')}"
     )
     groups.append(("together", len(ends)))
     return Table(columns, caption=caption, name=f"gains-{pair.second}", groups=groups, kind="gains")

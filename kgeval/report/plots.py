@@ -79,7 +79,7 @@ Numbers = npt.NDArray[np.float64]
 MAX_DATASET, FEW_DATASETS = 14, 10  # characters of a dataset beside its rows; datasets that are few for a test
 ROOM_ABOVE = 2.15  # of a label above its row: the characters of a label beside it, times this
 HEADINGS = {figures.rank_distribution: "Distribution of ranks", figures.hits_curve: "Hits@k"}
-ROC_POINTS = 101
+ROC_POINTS, MIN_LOG = 101, 100  # places of the curve; items of a list from which on their axis is logarithmic
 ALL_QUERIES = dict.fromkeys(("limit", "seed", "sample_seed"), f"{GONE}the mean of all queries is drawn")
 
 
@@ -93,8 +93,8 @@ def rank_distribution(
     shares of the first bins add up to hits@3 and hits@10; half ranks such as 3.5 count in the higher bin. The part of a
     bar for ranks that tie with a rival is pale; a bin in which 5% and more of all ranks tie is marked. The intervals
     are pointwise 95% intervals, for other triples of the same graph. Bounded and unknown ranks are in no bin, but count
-    in the shares; the title contains their number, and their model has no intervals. Each of five and more models has a
-    panel of its own.
+    in the shares; the title contains their number, and their model has no intervals. Of more than four models, the
+    first four are drawn.
 
     Parameters
     ----------
@@ -162,8 +162,8 @@ def relation_comparison(
 ) -> Figure:
     """Draw a metric per relation: each relation has one row, with a marker and an interval for each model.
 
-    Of a relation with fewer than 10 ranks, the marker is open and the interval pale; a pale interval may be cut at the
-    edge. Long names of relations are shortened, so that they stay different.
+    Of a relation with fewer than 10 ranks, the marker is open, and the interval may be cut at the edge. Long names of
+    relations are shortened, so that they stay different.
 
     Parameters
     ----------
@@ -235,12 +235,10 @@ def degree_curve(
     found = _grouped(groups, column, metric, names)
     drawn = pd.Index(sorted(found.sizes.index, key=figures.first_number))
     shown = distinct_labels([_named(label, names, _bucket_words(label)) for label in drawn], 16)
-    labels = [f"{text}\n({found.sizes[label]:,.0f})" for text, label in zip(shown, drawn)]
     name = str(next(iter(found.frames.values())).index.name or column)
     words = short(_named(name, names, column_words(name)), 28)
     heading = f"{display_of(found.key).heading} by {words}{found.about}: {found.sizes.sum():,.0f} ranks"
-    axis = f"{words} (number of ranks)"
-    figure = figures.values_by_group(found.frames, drawn, labels, found.key, heading, axis)
+    figure = figures.values_by_group(found.frames, drawn, shown, found.key, heading, words)
     return _draw_groups(figure, found, drawn, style, ax, title)
 
 
@@ -259,10 +257,11 @@ def difference_plot(
     Parameters
     ----------
     table : pandas.DataFrame, Comparison or Benchmark
-        A comparison, of which each metric has a panel; a benchmark, of whose primary metric each dataset has a panel;
-        or a table with the columns ``difference``, ``low`` and ``high``. Where a table says what is decided (its column
-        ``better`` or ``decided``), the marks follow it; otherwise they are filled where the interval excludes 0. Of
-        groups, the intervals are those that decide, corrected for the number of groups. Pairs
+        A comparison, of whose first metric the pairs are drawn (``comparison.differences``: of each metric, with a
+        panel each); a benchmark, of whose primary metric each dataset has a panel; or a table with the columns
+        ``difference``, ``low`` and ``high``. Where a table says what is decided (its column ``better`` or ``decided``),
+        the marks follow it; otherwise they are filled where the interval excludes 0. Of groups, the intervals are those
+        that decide, corrected for the number of groups. Pairs
         (columns ``first`` and ``second``) stand in the order of the models, those of the leader first. Other rows are
         named by the index, for example the relations in a table that ``comparison.by("relation")`` returns.
     limit : int, optional
@@ -280,22 +279,25 @@ def difference_plot(
     """
     limit = (15 if style == "paper" else 30) if limit is None else limit
     check_positive_int("limit", limit, MetricError)
-    table = table.differences if isinstance(table, (Comparison, Benchmark)) else table
-    missing = [name for name in ("difference", "low", "high") if name not in table.columns]
+    whole = table.differences if isinstance(table, (Comparison, Benchmark)) else table
+    frame = whole[whole["metric"] == next(iter(table.keys))] if isinstance(table, Comparison) else whole
+    missing = [name for name in ("difference", "low", "high") if name not in frame.columns]
     if missing:
         raise MetricError(
             f"a table of differences needs the columns difference, low and high; missing: {', '.join(missing)}"
         )
-    rows = table[np.isfinite(table["difference"].to_numpy(dtype=np.float64))]
+    rows = frame[np.isfinite(frame["difference"].to_numpy(dtype=np.float64))]
     if not len(rows):
-        raise MetricError(f"difference_plot needs a finite difference; got none in {len(table)} rows")
+        raise MetricError(f"difference_plot needs a finite difference; got none in {len(frame)} rows")
     is_pairs = {"first", "second", "metric"} <= set(rows.columns)
     rule = "decided" if {"better", "decided"} & set(rows.columns) else "the interval excludes 0"
     if set(CORRECTED) <= set(rows.columns):  # groups of ranks
-        rule = f"decided (95% intervals, corrected for {table.attrs.get('groups', len(table)):,} groups)"
+        rule = f"decided (95% intervals, corrected for {frame.attrs.get('groups', len(frame)):,} groups)"
         rows = rows.assign(**{end.removesuffix("_corrected"): rows[end] for end in CORRECTED})
     elif "p_corrected" in rows.columns:
-        rule = f"decided (95% intervals, Holm over {counted(int(table['p_corrected'].notna().sum()), 'test')})"
+        rule = (
+            f"decided (Holm over {counted(int(whole['p_corrected'].notna().sum()), 'test')}; intervals at its levels)"
+        )
     decided = rows["better"] != "" if "better" in rows.columns else rows.get("decided", rows["low"] * rows["high"] > 0)
     room = style_of(style).label
     groups = [_named(label, names) for label in rows.index]
@@ -311,7 +313,7 @@ def difference_plot(
             parts.append((heading, short("".join(map(printable, on)), MAX_DATASET), leader_first(part)))
     parts = [(*words, part.iloc[: max(1, limit // len(parts))]) for *words, part in parts]
     n_drawn = sum(len(part) for *_, part in parts)
-    size = f"{n_drawn:,}{f' of {len(table):,}' if n_drawn < len(table) else ''} differences"
+    size = f"{f'first {n_drawn:,} of ' if n_drawn < len(frame) else ''}{counted(len(frame), 'difference')}"
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
     return draw(figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}"), style, ax, title)
@@ -427,7 +429,8 @@ def precision_recall(
 
     x is the recall, y is the interpolated precision: the highest at this recall or a higher one. The band shows
     pointwise 95% intervals of the mean for other queries (normal approximation; queries count as independent). The
-    legend has the area below the drawn curve (trapezoidal rule) with such an interval.
+    legend has the area below the drawn curve (trapezoidal rule) with such an interval. Of ten and more models, only the
+    first has a band and an interval.
     The dotted line is the mean share of relevant items in the lists: about the precision of a random order.
 
     Parameters
@@ -449,11 +452,14 @@ def precision_recall(
         ``"expected"``, which gives tied items no order.
     """
 
-    def chance(found: RankedLists) -> tuple[str, value.Line]:
+    def rows_of(found: RankedLists, _: int) -> tuple[Numbers, Numbers, Numbers]:
+        x, rows = interpolated_precisions(found, ties, points)
+        return x, rows, _area(x, rows)
+
+    def chance(found: RankedLists, x: Numbers) -> tuple[str, value.Line]:
         share = float((found.n_relevant / found.length)[found.n_relevant > 0].mean())
         return f"random order: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
 
-    rows_of = partial(interpolated_precisions, ties=ties, points=points)
     words = "Precision and recall", "precision_recall needs a list with a relevant item"
     return _draw_curves(lists, names, rows_of, words, ("recall", "interpolated precision"), chance, style, ax, title)
 
@@ -464,10 +470,11 @@ def roc(
 ) -> Figure:
     """Draw the ROC curve of each model that is the mean of the curves of its queries.
 
-    x is the false positive rate, y is the true positive rate. The curve starts at (0, 0). At 101 equally spaced false
-    positive rates, it shows the mean true positive rate of all queries that have both relevant and irrelevant items.
-    The legend has the area below the drawn curve; the intervals are those of `precision_recall`. The dotted diagonal is
-    the curve of a random order.
+    x is the false positive rate, y is the true positive rate: the mean of all queries that have both relevant and
+    irrelevant items, at 101 false positive rates. If a list has 100 items or more, the x axis is logarithmic and begins
+    at 1 / the length of the longest list, since answers of use stand among the first items; else it is linear and the
+    curve starts at (0, 0). The legend has the mean of the areas below the curves of the queries (on linear axes), in
+    which tied pairs count one half; the intervals are those of `precision_recall`. The dotted line is a random order.
 
     Parameters
     ----------
@@ -485,37 +492,54 @@ def roc(
     ----------
     Fawcett (2006), An Introduction to ROC Analysis, section 8 (vertical averaging).
     """
-    grid = np.arange(ROC_POINTS) / (ROC_POINTS - 1)
 
-    def rows_of(found: RankedLists) -> tuple[Numbers, Numbers]:
-        curves = [curve for _, curve in roc_curves(found).groupby("query")]
+    def rows_of(found: RankedLists, longest: int) -> tuple[Numbers, Numbers, Numbers]:
+        curves = [curve.to_numpy().T for _, curve in roc_curves(found)[["query", "fpr", "tpr"]].groupby("query")]
+        is_log = longest >= MIN_LOG
+        grid = np.geomspace(1.0 / longest, 1.0, ROC_POINTS) if is_log else np.linspace(0.0, 1.0, ROC_POINTS)
         # Where a curve rises vertically, np.interp returns the upper end.
-        rates = [np.interp(grid, curve["fpr"], curve["tpr"]) for curve in curves]
-        return np.append(0.0, grid), np.array([np.append(0.0, rate) for rate in rates])
+        rows = np.array([np.interp(grid, fpr, tpr) for _, fpr, tpr in curves]).reshape(-1, ROC_POINTS)
+        areas = np.array([_area(fpr, tpr) for _, fpr, tpr in curves])
+        return (grid, rows, areas) if is_log else (np.append(0.0, grid), np.insert(rows, 0, 0.0, axis=1), areas)
 
-    words = "ROC", "roc needs a list with both relevant and irrelevant items"
-    axes = "false positive rate", "true positive rate"
-    return _draw_curves(lists, names, rows_of, words, axes, lambda _: ("chance", figures.DIAGONAL), style, ax, title)
+    def chance(_: RankedLists, x: Numbers) -> tuple[str, value.Line]:
+        return "chance", value.Line(value.points_of(x, x), kind="dotted")
+
+    of = "ROC", "roc needs a list with both relevant and irrelevant items"
+    return _draw_curves(
+        lists, names, rows_of, of, ("false positive rate", "true positive rate"), chance, style, ax, title
+    )
+
+
+def _area(x: Numbers, y: Numbers) -> Any:
+    """Return the area below a curve, or below each row of curves, by the trapezoidal rule."""
+    return (np.diff(x) * (y[..., 1:] + y[..., :-1])).sum(axis=-1) / 2
 
 
 def _draw_curves(
     lists: Curves, names: Names, rows_of: Any, words: tuple[str, str], axes: tuple[str, str], chance: Any,
     style: str, ax: Axes | None, title: str | None,
 ) -> Figure:  # fmt: skip
-    """Draw the mean curves of models; `rows_of` returns the places and the curves of the queries of lists."""
-    named = _models(lists, ["mean curve"] if isinstance(lists, RankedLists) and names is None else names)
-    results, curves = [one for one in named.values() if isinstance(one, EvaluationResult)], dict[str, Numbers]()
-    levels = dict[str, value.Line]()
-    for name, found in named.items():
-        unnamed = found.lists() if isinstance(found, EvaluationResult) else found
-        check_lists(unnamed)
-        x, curves[name] = rows_of(replace(unnamed, names=None))
-        if not len(curves[name]):
-            raise MetricError(f"{words[1]}; got none{f' in {name!r}' if len(named) > 1 else ''}")
-        levels |= [chance(unnamed)]
+    """Draw the mean curves of models; `rows_of` returns places, curves and areas of the queries of lists."""
+    named = _models({"mean curve": lists} if isinstance(lists, RankedLists) else lists, names)
+    results = [one for one in named.values() if isinstance(one, EvaluationResult)]
+    found = {name: one.lists() if isinstance(one, EvaluationResult) else one for name, one in named.items()}
+    for one in found.values():
+        check_lists(one)
+    longest = max(int(one.length.max(initial=0)) for one in found.values())
+    curves, levels = dict[str, Any](), list[tuple[str, value.Line]]()
+    for name, label in zip(found, distinct_labels(list(found), style_of(style).label - 9)):
+        x, rows, areas = rows_of(replace(found[name], names=None), longest)
+        if not len(rows):
+            raise MetricError(f"{words[1]}; got none{f' in {name!r}' if len(found) > 1 else ''}")
+        curves[label] = rows, areas
+        levels.append(chance(found[name], x))
     on = f" on {_dataset_of(results[0])}, filtered" if results else ""
-    curves = dict(zip(distinct_labels(list(curves), style_of(style).label - 9), curves.values()))
-    figure = figures.mean_curves(x, curves, f"{words[0]}{on}", axes, tuple(levels.items()))
+    lines = [
+        (f"{label}, {text}", replace(line, model=m)) for m, (label, (text, line)) in enumerate(zip(curves, levels))
+    ]
+    shown = levels[:1] if len(dict(levels)) == 1 else lines
+    figure = figures.mean_curves(x, curves, f"{words[0]}{on}", axes, shown)
     return draw(replace(figure, cautions=tuple(_differing(results))), style, ax, title)
 
 
@@ -542,10 +566,8 @@ def _best_first(results: Any) -> Any:
     if not isinstance(results, Benchmark):
         return results
     if len(results.datasets) > 1:
-        raise MetricError(
-            "this plot shows the ranks of one dataset, and the benchmark has "
-            f"{len(results.datasets)}: {', '.join(map(printable, results.datasets))}; pass results of one of them"
-        )
+        datasets = ", ".join(map(printable, results.datasets))
+        raise MetricError(f"this plot shows the ranks of one dataset; pass results of one of {datasets}")
     higher = bool(results.keys[results.metric].higher_is_better)
     order = best_first(dict(zip(results.models, results.values[results.datasets[0]].tolist())), higher)
     is_single = len(results.results) == len(results.models)
@@ -556,8 +578,8 @@ def _best_first(results: Any) -> Any:
 def _models(results: Any, names: Names) -> dict[str, Any]:
     """Return results, tables or lists by the names to show."""
     model_names, results = None if isinstance(names, Mapping) else names, _best_first(results)
-    if isinstance(results, Mapping) and model_names is None:
-        model_names, results = list(results), list(results.values())
+    if isinstance(results, Mapping):
+        model_names, results = list(results) if model_names is None else model_names, list(results.values())
     results = [results] if isinstance(results, pd.DataFrame) or not isinstance(results, Iterable) else results
     listed = list(results)
     named: dict[str, Any]
@@ -587,6 +609,8 @@ def _draw_ranks(
             raise MetricError(f"{build.__name__} needs ranks; result {name!r} {ranks_are}")
     shown = list(named.values())
     cautions = _differing(shown)
+    is_cut = build is figures.rank_distribution and len(shown) > figures.MAX_BESIDE
+    cautions += [f"drawn: the first {figures.MAX_BESIDE} of {len(shown)} models"] if is_cut else []
     cautions += [f"{sum(unknown):,} ranks are bounded or unknown, not drawn"] if any(unknown) else []
     n, labels = f"n = {sizes[0]:,} ranks", distinct_labels(list(named), style_of(style).label)
     if len(set(sizes)) > 1:

@@ -24,7 +24,7 @@ from kgeval.base.checks import (
     names_unknown_arguments,
     with_old_names,
 )
-from kgeval.base.wording import between, percent
+from kgeval.base.wording import between, percent, written
 from kgeval.data.column_names import given_values, meant_column
 from kgeval.data.dataset import Dataset
 from kgeval.data.frames import with_labels
@@ -41,7 +41,7 @@ from kgeval.features.columns import FEATURES, OVER_SPLITS, features_at_hand, fea
 from kgeval.metrics import MetricValue, RankMetric
 from kgeval.metrics.base import TIE_POLICIES, TIE_WORDS, Metric, split_list
 from kgeval.metrics.default_metrics import BRIEF_METRICS, DEFAULT_METRICS
-from kgeval.metrics.grammar import parse_all
+from kgeval.metrics.grammar import display_of, parse_all
 from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON, Cell, Group, metric_frame
 from kgeval.metrics.query_level import QueryLevel
 from kgeval.metrics.retrieval.base import ListMetric
@@ -198,6 +198,14 @@ class EvaluationResult(Result):
         self._check_counts()
 
     _first = BRIEF_METRICS
+
+    @property
+    def _about(self) -> str:  # type: ignore[override]
+        found, display = self.interval(BRIEF_METRICS[0]), display_of(BRIEF_METRICS[0])
+        if np.isnan(found.value):
+            return ""
+        ends = between(found.low, found.high, display.decimals)
+        return f": {display.heading} {written(found.value, display.decimals)} {ends}".rstrip()
 
     def _check_counts(self) -> None:
         """Raise a DataError if the numbers of rows, or the counts of rivals, contradict each other."""

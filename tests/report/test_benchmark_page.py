@@ -117,6 +117,9 @@ def test_the_leads_are_those_of_the_two_best_on_each_dataset(reader, benchmark, 
         assert cells[1][0].startswith(f"{sign * row['difference']:+.4f} [")
         assert ("best" in classes(cells[1])) == bool(row["better"])
     assert len(reader.rows("leads")) == len(benchmark.datasets) == 2
+    apart = {("A", 1, "d"): cases.run_of(12, "A", 1), ("B", 1, "e"): cases.run_of(14, "B", 1)}
+    write_benchmark_page(kg.benchmark(apart, metrics="mrr"), tmp_path / "x.html", overwrite=True)
+    assert "leads" not in Reader(tmp_path / "x.html").tables
     for datasets, baseline in (((12,), None), ((12, 14), "A"), ((12, 14, 16, 18, 20), None)):
         found = kg.benchmark(cases.runs_of(datasets, ("A", "B"), (1,)), metrics="mrr", baseline=baseline)
         write_benchmark_page(found, tmp_path / "x.html", overwrite=True)

@@ -58,14 +58,14 @@ def test_curves_have_bands_and_gaps():
     assert path.count("M") == 2
     first, last = numbers(path)[:2], numbers(path)[2:]
     assert [first[0], last[0]] == pytest.approx([across["1"], across["100"]], abs=0.2)
-    assert first[1] - last[1] == pytest.approx(0.4 * (up["0"] - up["1"]), abs=0.2)
+    assert first[1] - last[1] == pytest.approx(0.4 * (up["0"] - up["0.4"]) / 0.4, abs=0.2)
     assert 'class="band m1"' in drawing
     bounded = {**hits, "bounds": [None, [[0.1, 0.15, 0.4], [0.2, 0.45, 0.6]]]}
     band = numbers(
         re.search(r'<path d="([^"]*)" class="band m1"', drawn(figures.hits_curve, ["l", "m"], bounded, "c"))[1]
     )
     assert len(band) == 2 * 6
-    assert band[3] - band[9] == pytest.approx(0.3 * (up["0"] - up["1"]), abs=0.2)
+    assert band[3] - band[9] == pytest.approx(0.3 * (up["0"] - up["0.4"]) / 0.4, abs=0.2)
 
 
 def test_each_run_has_a_line_and_the_mean_a_dot():

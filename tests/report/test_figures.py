@@ -11,7 +11,7 @@ import kgeval
 from kgeval import Dataset
 from kgeval.display.html_tables import short
 from kgeval.metrics.retrieval.inputs import from_ranking
-from kgeval.report import figures, plots
+from kgeval.report import plots
 from kgeval.report.colours import COLOURS
 from kgeval.report.figure import Dots
 from kgeval.report.figure_matplotlib import draw
@@ -159,14 +159,6 @@ def shares_of_matplotlib(axes):
     return found
 
 
-def test_a_curve_begins_where_it_reaches_the_axis():
-    """From .4 at k = 1 to .6 at k = 10: .5 half-way on the logarithmic axis; never that high: no point."""
-    k = np.array([1.0, 10.0, 100.0])
-    assert figures._from(0.5, k, np.array([0.4, 0.6, 0.9])) == ((pytest.approx(10**0.5), 0.5), (10, 0.6), (100, 0.9))
-    assert figures._from(0.4, k, np.array([0.4, 0.6, 0.9])) == ((1, 0.4), (10, 0.6), (100, 0.9))
-    assert figures._from(0.95, k, np.array([0.4, 0.6, 0.9])) == ()
-
-
 @pytest.fixture
 def value_of(monkeypatch):
     """Returns the figure that a plot draws, as a value."""
@@ -227,17 +219,15 @@ def test_the_value_says_what_is_decided(value_of, name):
 def test_labels_of_svg_are_escaped_and_do_not_overlap(value_of):
     """Labels of many rows and long names: each in its place, inside the drawing."""
     names = ["<b>" + "w" * 60, *(f"model {i}" for i in range(14))]
-    found = value_of(
-        lambda: plots.rank_distribution(dict(zip(names, [*MANY.values(), *FOUR.values(), *list(MANY.values())[:2]])))
-    )
-    drawing = svg(found)
+    frame = pd.DataFrame({"difference": np.linspace(-1, 1, 15), "low": -2.0, "high": 2.0}, index=names)
+    drawing = svg(value_of(lambda: plots.difference_plot(frame)))
     assert "<b>" not in drawing
     root = ElementTree.fromstring(drawing)
     _, _, width, height = numbers(root.get("viewBox"))
     labels = [text for text in root.iter("text") if text.get("class") == "tick" and text.get("text-anchor") == "end"]
     places = [float(text.get("y")) for text in labels if not text.get("transform")]
     assert len(places) == 15
-    assert min(b - a for a, b in zip(places, places[1:])) > 20
+    assert min(b - a for a, b in zip(places, places[1:])) > 16
     assert all(
         0 < float(text.get("x") or 1) < width and 0 <= float(text.get("y") or 1) < height for text in root.iter("text")
     )

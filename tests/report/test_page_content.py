@@ -19,7 +19,7 @@ from kgeval.display.table import Table
 from kgeval.metrics.grammar import display_of
 from kgeval.report import page_report
 from kgeval.report.page import write_page
-from kgeval.report.page_answer import gained, values
+from kgeval.report.page_answer import gained, losses_to_others, values
 from kgeval.report.page_background import protocol_lines
 from kgeval.report.page_cautions import cautions_of, merged
 from kgeval.report.page_distributions import distribution, hits_at_cuts
@@ -792,3 +792,31 @@ def test_the_first_table_of_many_models_has_the_lead_of_the_best(made, metrics):
     for name, cell in zip(report.names[1:], leads.cells[1:]):
         assert cell.numbers == (rows[name]["difference"], rows[name]["low"], rows[name]["high"])
         assert cell.is_best == (rows[name]["better"] == report.names[0])
+
+
+def test_a_metric_without_contributions_has_no_losses(made, tmp_path):
+    """The median of ranks is no sum over relations; three models."""
+    comparison = kg.compare(dict(zip(NAMES, made[0])), metrics="median_rank")
+    report = report_of(made[0], NAMES, made[1], comparison)
+    assert (gained(report), losses_to_others(report)) == ([], [])
+    kg.report.write_page(made[0], tmp_path / "x.html", names=NAMES, comparison=comparison)
+
+
+def test_the_largest_decided_losses_to_third_models():
+    """A is perfect on relation 0, of 120 triples, and near 30 on relation 1, of 60; C knows relation 1 alone."""
+    test = [[i % 60, int(i >= 120), (i * 7 + 1) % 60] for i in range(180)]
+    dataset = kg.Dataset.from_arrays(test=test, n_entities=60, n_relations=2)
+    truth, noise = np.zeros((60, 2, 60)), np.random.default_rng(1).random((60, 2, 60))
+    truth[tuple(np.array(test).T)] = 2.0
+    weights = {"A": (1.0, 0.0), "B": (0.3, 0.0), "C": (0.0, 1.0)}
+    results = [
+        kg.evaluate(lambda s, p, o, w=w: truth[s, p, o] * w[p] + noise[s, p, o], dataset, progress=False)
+        for w in map(np.array, weights.values())
+    ]
+    report = report_of(results, [*weights], dataset, kg.compare(dict(zip(weights, results)), metrics="mrr"))
+    first, last = (
+        {row: of.loc[row, "mrr"] for row in of.index} for of in (report.by_relation[0], report.by_relation[2])
+    )
+    said = f"Largest decided losses to others: to C on 1 ({first['1'] - last['1']:+.4f} on 120 ranks)."
+    assert (report.names, losses_to_others(report)) == (("A", "B", "C"), [said])
+    assert first["1"] < 0.2 < last["1"]

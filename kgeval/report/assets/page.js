@@ -97,15 +97,16 @@
 
   if (relations) {
     const bodies = [...relations.tBodies];
-    const fields = ["search", "least", "pattern", "sure"].map((id) => document.getElementById(id)).filter(Boolean);
+    const fields = ["search", "least", "sure"].map((id) => document.getElementById(id)).filter(Boolean);
     const filter = () => {
       const value = Object.fromEntries(fields.map((field) => [field.id, field.value]));
       const words = value.search.toLowerCase();
       let n = 0;
       for (const body of bodies) {
         const { n: ranks, pattern = "", sure = "none" } = body.dataset;
-        body.hidden = !(cellOf(body, 0).textContent.toLowerCase().includes(words) && Number(ranks) >= Number(value.least)
-          && (!value.pattern || pattern === value.pattern) && (!value.sure || sure === value.sure));
+        const text = `${cellOf(body, 0).textContent} ${pattern}`.toLowerCase();
+        body.hidden = !(text.includes(words) && Number(ranks) >= Number(value.least)
+          && (!value.sure || sure === value.sure));
         if (!body.hidden) n += 1;
       }
       find("#relations-shown").textContent = `${n.toLocaleString("en")} of ${bodies.length.toLocaleString("en")} relations`;
