@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark
 
 MAX_NOTES = 2  # that a terminal shows; the first are the gravest
-PLAIN = Markup(".kgeval-panel.kgeval-panel .plain tbody th { font-weight: 400; }")  # so that bold is the best alone
 # What simulations say of a pooled spread that is not the same for all models (the annex of the guide has the table).
 POOLED = (
     "the models of a dataset vary alike over the seeds, since their variances are pooled; where one model varied four "
@@ -114,7 +113,7 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     return html.panel(
         verdict.headline,
         html.line(f"{with_capital(verdict.details)}."),
-        html.tag("div", html.tag("style", PLAIN), html_table(shown), class_="plain"),
+        html_table(shown),
         html.lines([f"{with_capital(note)}." for note in benchmark.notes[:MAX_NOTES]]),
         *(html.folded("Differences", table) if is_several else table for table in map(html_table, pairs)),
         html.folded("All metrics", html_table(replace(mean_table(benchmark), notes=()))),

@@ -266,8 +266,10 @@ def benchmark_notes(
         apart = difference_table(parts, table["model"].unique().tolist(), table, replace(terms, spread="separate"))
         is_tested = apart["p"].notna() & differences["p"].notna()
         is_other = is_tested & (apart["better"] != differences["better"])
-        n, on = is_other.sum(), listed(differences.loc[is_other, "dataset"].unique().tolist())
-        yield f"{note}; spread='separate' decides {n:,} of its {is_tested.sum():,} tests otherwise{on and f', on {on}'}"
+        rows = differences[is_other].to_dict("records")
+        others = [f"{row['first']} - {row['second']} on {row['dataset']}" for row in rows]
+        of_tests = f"{len(others):,} of its {is_tested.sum():,} tests otherwise{': ' if others else ''}"
+        yield f"{note}; spread='separate' decides {of_tests}{listed(others, MAX_PLACES)}"
     yield from _leaks(parts, leading)
     for part in parts:
         yield from (f"{part.dataset}: the ranks of {listed(same)} {EQUAL_RANKS}" for same in _same_ranks(part))

@@ -124,8 +124,9 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
             p_values.append(float(won["p_corrected"].max()))
     open_on = [dataset for dataset in benchmark.datasets if len(leaders[dataset]) > 1]
     none = [dataset for dataset in benchmark.datasets if not leaders[dataset]]
-    is_first = len(best) == 1 and {leaders[dataset][0] for dataset in open_on} == {won["better"].iloc[0]}
-    texts = [f"undecided on {_where(open_on)}{', where it leads' if is_first else ''}"] if open_on else []
+    firsts = {leaders[dataset][0] for dataset in open_on}
+    lead = f", where {shown_name(min(firsts), MAX_SHORT)} leads" if len(firsts) == 1 else ""
+    texts = [f"undecided on {_where(open_on)}{lead}"] if open_on else []
     texts += [f"no verdict on {_where(none)}"] if none else []
     if not best:
         return f"{display.heading}: {'; '.join(texts)}"

@@ -32,14 +32,16 @@ from kgeval.results.keys import Key
 MAX_HEADLINE, N_LEADERS = 170, 3  # characters of two lines; leaders and datasets that a longer headline names
 MAX_NAME, MAX_PLACE = 24, 28  # characters of a name in headline and navigation, and of a file
 NO_TEST = (
-    "A board sorts, it does not test: a lead may be chance, also where ranges do not overlap. To test it: kgeval "
-    "compare (one run of each model) or kgeval benchmark (several seeds), with the results (.kgeval) of the runs."
+    "A board sorts, it does not test: a lead may be chance, also where intervals or SDs do not overlap. To test it: "
+    "kgeval compare (one run of each model) or kgeval benchmark (several seeds), with the results (.kgeval)."
 )
-VALUES = "Ranges: of one run, its interval over test triples; of several seeds, mean ± standard deviation."
+VALUES = "One run: value and interval over test triples. Several seeds: mean ± standard deviation."
 MIXED = "Single runs stand beside means over seeds: the best of several single runs is partly luck."
 SAID = (
-    "In the tables, each run of several seeds is a short line; a click opens the runs. Ties: share of ranks with an "
-    "equal score; above 1%, the range over all orders of ties stands below the first metric."
+    page.Text("In the tables, each run of several seeds is a short line; a click opens the runs.", "hint"),
+    page.Text(
+        "Ties: share of ranks with an equal score; above 1%, the range over their orders is below the first metric."
+    ),
 )
 
 
@@ -99,7 +101,7 @@ def _sections(board: Board, title: str) -> list[page.Section]:
     names = _names(board.tables)
     details = [f"{board.sentence()}. {NO_TEST}"]
     notes = [f"{note.rstrip('.')}." for note in board.notes]
-    parts = [_leaders(board.tables, names), *page.cautions(notes, page.N_OPEN), page.Text(SAID)]
+    parts = [_leaders(board.tables, names), *page.cautions(notes, page.N_OPEN), *SAID]
     made = [page.first_section(title, _headline(board.tables, names) or "no ranked run", "", details, parts, "Board")]
     made += [_table_section(one, i, name) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:
@@ -121,13 +123,11 @@ def _headline(tables: Sequence[BoardTable], names: Sequence[str]) -> str:
     """Return who leads on which datasets; of more than two lines, only the first models and datasets."""
     by_model = grouped((_leader(one), name) for one, name in zip(tables, names) if one.ranked)
     text = "; ".join(f"{model} leads on {listed(on)}" for model, on in by_model.items())
-    unsure = [name for one, name in zip(tables, names) if "overlap" in _lead(one)[-1].flag]
-    more_of = f"; ranges overlap{f' on {listed(unsure, N_LEADERS)}' if len(names) > 1 else ''}" if unsure else ""
-    if len(text + more_of) > MAX_HEADLINE:
+    if len(text) > MAX_HEADLINE:
         said = [f"{model} leads on {listed(on, N_LEADERS)}" for model, on in by_model.items()]
         more = [f"and {len(said) - N_LEADERS:,} more"] if len(said) > N_LEADERS else []
         text = "; ".join([*said[:N_LEADERS], *more])
-    return text + more_of
+    return f"{text} (not tested)" if text else ""
 
 
 def _leader(one: BoardTable) -> str:
@@ -167,10 +167,7 @@ def _lead(one: BoardTable) -> list[Cell]:
     ends = [row.tie_range(metric) for row, _ in models[1:]]
     could_turn = any(sign * high >= sign * worst and (low, worst) != (high, top) for low, high in ends)
     text = written(gap, enough_decimals([gap], decimals)) if gap else "equal"
-    found = (row.value(metric) for row, _ in models[:2])
-    spans = [(low, high) if math.isnan(sd) else (value - sd, value + sd) for value, low, high, sd in found]
-    flags = ["ranges overlap"] if spans[0][0] <= spans[1][1] and spans[1][0] <= spans[0][1] else []  # none for a NaN
-    return [*shown, Cell(text, numbers=(gap,), flag=", ".join([*flags, *["ties could turn it"] * could_turn]))]
+    return [*shown, Cell(text, numbers=(gap,), flag="ties could turn it" * could_turn)]
 
 
 # ---- a table ----

@@ -43,5 +43,5 @@ def runs_bar(values: Sequence[float], mean: float, limits: tuple[float, float], 
 def contribution_bar(size: float, limit: float, model: int, is_sure: bool = True) -> Markup:
     """Return a bar from 0 at the left to `size`, in the colour of a model, pale if undecided; `limit` is the width."""
     bar = tag("rect", y=3, width=max(1.0, position(size, (0.0, limit))), height=HEIGHT - 6, fill="currentColor")
-    look = model_class(model) + " unsure" * (not is_sure)
+    look = model_class(model) + " undecided" * (not is_sure)
     return drawing(bar, stroke(0, 0, 1.5, y1=0, y2=HEIGHT, class_="zero"), class_=f"track {look}")

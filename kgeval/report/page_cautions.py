@@ -55,7 +55,7 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
     compared, lead = _compared(report), " and ".join(report.names[:2])
     of_lead = [note for note in compared if note.startswith(lead + OTHER_ENTITIES)]
     if not of_lead and report.rows and math.isfinite(report.rows[0]["low_95"]):
-        wide = [f"{note[:-1]}. The interval of the lead over the second model is not." for note in wide]
+        wide = [f"{note[:-1]}. The interval of the lead over the second model is not much wider." for note in wide]
     lines[1:1] = [note for note in of_lead[:1] if note.endswith("contains 0.")]
     lines += of_lead[:1] or wide
     for name, result in named:

@@ -295,9 +295,7 @@ def difference_plot(
         rule = f"decided (95% intervals, corrected for {frame.attrs.get('groups', len(frame)):,} groups)"
         rows = rows.assign(**{end.removesuffix("_corrected"): rows[end] for end in CORRECTED})
     elif "p_corrected" in rows.columns:
-        rule = (
-            f"decided (Holm over {counted(int(whole['p_corrected'].notna().sum()), 'test')}; intervals at its levels)"
-        )
+        rule = f"decided, interval excludes 0 (Holm, {counted(int(whole['p_corrected'].notna().sum()), 'test')})"
     decided = rows["better"] != "" if "better" in rows.columns else rows.get("decided", rows["low"] * rows["high"] > 0)
     room = style_of(style).label
     groups = [_named(label, names) for label in rows.index]
@@ -458,7 +456,7 @@ def precision_recall(
 
     def chance(found: RankedLists, x: Numbers) -> tuple[str, value.Line]:
         share = float((found.n_relevant / found.length)[found.n_relevant > 0].mean())
-        return f"random order: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
+        return f"chance: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
 
     words = "Precision and recall", "precision_recall needs a list with a relevant item"
     return _draw_curves(lists, names, rows_of, words, ("recall", "interpolated precision"), chance, style, ax, title)

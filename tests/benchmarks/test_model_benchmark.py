@@ -812,9 +812,12 @@ def test_the_caution_about_spreads_says_what_separate_spreads_decide(monkeypatch
         runs = cases.runs_of((24, 30), seeds=seeds)
         found, apart = (kg.benchmark(runs, metrics="mrr", spread=spread) for spread in ("pooled", "separate"))
         pairs = zip(*(one.differences.to_dict("records") for one in (found, apart)))
-        others = [one["dataset"] for one, other in pairs if one["better"] != other["better"]]
-        on = f", on {' and '.join(dict.fromkeys(others))}" if others else ""
-        end = f"decides {len(others)} of its {len(found.differences)} tests otherwise{on}"
+        rows = [one for one, other in pairs if one["better"] != other["better"]]
+        others = [f"{row['first']} - {row['second']} on {row['dataset']}" for row in rows]
+        end = f"decides {len(others)} of its {len(found.differences)} tests otherwise"
+        if others:
+            end += f": {', '.join(others[:-1])}{' and ' * (len(others) > 1)}{others[-1]}"
+        assert len(others) <= 4
         assert found.notes[0].endswith(f"; spread='separate' {end}")
         seen.add(bool(others))
     assert seen == {True, False}

@@ -820,3 +820,20 @@ def test_the_largest_decided_losses_to_third_models():
     said = f"Largest decided losses to others: to C on 1 ({first['1'] - last['1']:+.4f} on 120 ranks)."
     assert (report.names, losses_to_others(report)) == (("A", "B", "C"), [said])
     assert first["1"] < 0.2 < last["1"]
+
+
+def test_wide_intervals_of_values_say_what_holds_for_the_lead(made, monkeypatch):
+    """The comparison has a note on the leader's pair if its interval is much wider; else that of values says so."""
+    wide = "for other entities, intervals are much wider: the interval of MRR is 3.0 times as wide"
+    monkeypatch.setattr("kgeval.report.page_cautions.interval_notes", lambda result, confidence: ["usual", wide])
+    comparison = kg.compare(dict(zip(NAMES, made[0])))
+    report = report_of(made[0], NAMES, made[1], comparison)
+    lead = " and ".join(report.names[:2])
+    assert not any(note.startswith(f"{lead}: for other entities") for note in comparison.notes)
+    (said,) = [line for line in cautions_of(report)[0] if wide in line]
+    assert said.endswith("3.0 times as wide. The interval of the lead over the second model is not much wider.")
+    noted = replaced(comparison, notes=(*comparison.notes, f"{lead}: for other entities, 3 times as wide"))
+    lines, notes = cautions_of(report_of(made[0], NAMES, made[1], noted))
+    assert not any("not much wider" in line for line in [*lines, *notes])
+    (alone,) = [line for line in cautions_of(report_of(made[0][:1], NAMES[:1], made[1]))[0] if wide in line]
+    assert alone.endswith("times as wide.")

@@ -393,7 +393,7 @@ def test_precision_recall_by_hand(drawing):
     # The areas of the two queries are 1 - 1/2 * 1/4 - ... = 0.875 (from 1 to 2/3 between 1/2 and 3/4) and 1/2.
     half = 1.96 * (0.875 - 0.5) / 2
     said = f"mean curve: {area:.4f} [{area - half:.4f}, {min(1, area + half):.4f}]"
-    assert legend_texts(figure.axes[0]) == [said, "random order: 0.5000"]
+    assert legend_texts(figure.axes[0]) == [said, "chance: 0.5000"]
     assert f"{area:.4f}" == "0.6875"
     assert xy(chance) == [[0.0, 0.5], [1.0, 0.5]]
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == (
@@ -499,9 +499,9 @@ def test_curves_of_several_models(drawing, results):
     # Precision 1 up to recall 1/2, 2/3 at 1, and in between: 1 at .5, 2/3 at .6: 1 - .1 / 6 - .4 / 3.
     assert texts[1] == f"y (n = 1): {1 - 0.1 / 6 - 0.4 / 3:.4f}"
     # A share of relevant items for each: that of the results, and 2 of 3.
-    assert (texts[2][:19], texts[3]) == ("x, random order: 0.", "y, random order: 0.6667")
+    assert (texts[2][:13], texts[3]) == ("x, chance: 0.", "y, chance: 0.6667")
     both = plots.precision_recall({"x": lists[0], "y": lists[0]}, "optimistic", names=["a", "b"]).axes[0]
-    assert [text[:3] for text in legend_texts(both)] == ["a: ", "b: ", "ran"]
+    assert [text[:3] for text in legend_texts(both)] == ["a: ", "b: ", "cha"]
     assert legend_texts(plots.roc(lists[0], names={"mean curve": "me"}).axes[0])[0].startswith("me: ")
     many = plots.roc({f"m{i}": lists[0] for i in range(10)}).axes[0]
     assert len(many.patches) == sum("[" in text for text in legend_texts(many)) == 1
@@ -570,7 +570,7 @@ def test_difference_plots_start_with_the_leader(drawing, six):
     by_value = comparison.values["mrr"].sort_values(ascending=False).index.tolist()
     alone = plots.difference_plot(comparison)
     assert title_of(alone).startswith("15 differences")
-    assert title_of(alone).endswith("decided (Holm over 30 tests; intervals at its levels)")
+    assert title_of(alone).endswith("decided, interval excludes 0 (Holm, 30 tests)")
     figure = plots.difference_plot(comparison.differences, limit=40)
     for axes, metric in zip(figure.axes, ("mrr", "mr")):
         rows = comparison.differences[comparison.differences["metric"] == metric].set_index(["first", "second"])
@@ -695,7 +695,7 @@ def test_relations_are_filled_where_they_are_decided(drawing, six):
     assert title_of(plots.difference_plot(frame.iloc[:1])).endswith("(95% intervals, corrected for 2 groups)")
     pairs = plots.difference_plot(comparison, title=None, style="paper")
     dataset = comparison.results[0].facts["dataset"]
-    said = f"1 difference on {dataset}, n = 80; filled: decided (Holm over 5 tests; intervals at its levels)"
+    said = f"1 difference on {dataset}, n = 80; filled: decided, interval excludes 0 (Holm, 5 tests)"
     assert title_of(pairs) == said
     assert len(plots.difference_plot(comparison.differences).axes) == 5  # each metric
     as_they_are = plots.difference_plot(frame.drop(columns=["low_corrected", "high_corrected"]))
