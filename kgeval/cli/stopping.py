@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import signal
 import threading
 import time
@@ -90,8 +91,10 @@ def signals_stop(is_program: bool) -> Iterator[Stop]:
         yield stop
     finally:
         stop.is_over = True
-        if not (is_program and stop.has_come):
-            for number, handler in before.items():
+        for number, handler in before.items():
+            if is_program and stop.has_come:  # Python ends with the default handlers, so a late signal would kill it
+                atexit.register(signal.signal, number, signal.SIG_IGN)
+            else:
                 signal.signal(number, handler)
 
 

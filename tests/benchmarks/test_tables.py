@@ -288,7 +288,7 @@ def test_many_differences_show_those_of_the_best_models(monkeypatch):
     assert "36 of 45 differences are not shown (those without the best model of a dataset)" in text
     best = found.verdict.leaders["ring-12"][0]
     assert len(re.findall(r"(?m)^M\d - M\d  ", text)) == 9  # one dataset has no column
-    assert len(re.findall(rf"(?m)^(?:{best} - M\d|M\d - {best}) ", text)) == 9
+    assert len(re.findall(rf"(?m)^(?:{best} - M\d|M\d - {best})  ", text)) == 9
     assert len(found.differences) == 45
 
 

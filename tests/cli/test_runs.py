@@ -513,11 +513,11 @@ sys.exit(main())
 """
 
 
-def slow_run(root, *options, seconds=RUN_SECONDS, stderr=subprocess.PIPE, **settings):
+def slow_run(root, *options, seconds=RUN_SECONDS, stderr=subprocess.PIPE, program=PROGRAM, **settings):
     """A process that ranks for about so many seconds."""
     n_pairs = N_QUERIES * N_ENTITIES
     environment = {**os.environ, "PYTHONPATH": str(root), "SECONDS_EACH": str(seconds / n_pairs)}
-    call = [sys.executable, "-c", PROGRAM, *BASE, *map(str, options)]
+    call = [sys.executable, "-c", program, *BASE, *map(str, options)]
     return subprocess.Popen(call, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True, **settings)
 
 
@@ -595,6 +595,26 @@ def shown(text, columns):
             rows[row][column] = character
             column += 1
     return ["".join(row).rstrip() for row in rows]
+
+
+LATE = """
+import os
+class Late:
+    def __del__(self, kill=os.kill, process=os.getpid()):
+        kill(process, 2)
+late = Late()
+"""
+
+
+@needs_signals
+@pytest.mark.thorough
+def test_a_signal_while_python_ends_is_ignored(root):
+    """Of a process that was stopped: the second Ctrl-C comes when Python has given the default handlers back."""
+    process = slow_run(root, "--run-folder", "kept", program=LATE + PROGRAM)
+    wait_for(process, lambda: Path("kept/shard-000001.npz").exists())
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
 
 
 @needs_signals
