@@ -102,12 +102,14 @@ def tidy(
                 for metric in parsed:
                     key = Key(metric, setting, side, ties or "")
                     text = f"{setting}.{side}.{key.ties}.{metric}"
-                    found, n = result.value(text), len(result.rank_table.rows_of(side))
-                    ends, reason = (math.nan, math.nan), found.reason or "no interval was requested"
-                    if confidence is not None:
+                    if confidence is None:
+                        found = result.value(text)
+                        numbers, reason = (found.value, math.nan, math.nan), found.reason or "no interval was requested"
+                    else:
                         interval = result.interval(text, confidence=confidence)
-                        ends, reason = (interval.low, interval.high), interval.reason
-                    rows.append((name, setting, side, key.ties, str(metric), found.value, *ends, n, reason))
+                        numbers, reason = (interval.value, interval.low, interval.high), interval.reason
+                    n = len(result.rank_table.rows_of(side))
+                    rows.append((name, setting, side, key.ties, str(metric), *numbers, n, reason))
     return pd.DataFrame(rows, columns=list(TIDY_COLUMNS))
 
 

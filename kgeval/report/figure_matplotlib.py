@@ -202,8 +202,7 @@ def _add_text(
 ) -> None:
     """Add a text at a place; `gap` is in points."""
     look: dict[str, Any] = {"textcoords": "offset points", "fontsize": style.text, "ha": ha, "va": va}
-    as_text(shown := axes.annotate(text, at, gap, annotation_clip=False, **look, **more))
-    shown.set_in_layout(ha != "left" or bool(more))  # a text inside does not move the axes
+    as_text(axes.annotate(text, at, gap, annotation_clip=False, **look, **more))
 
 
 def _colour(model: int | None) -> str:
@@ -248,7 +247,8 @@ def _draw_mark(mark: value.Mark, axes: Axes, style: Style) -> None:
     else:
         side = "center" if mark.align == "middle" else "left"
         for x, y, text in mark.items:
-            _add_text(axes, (x, y), text, style, (0.0, 2.0), side, "bottom")
+            # a long text that starts inside does not make the axes smaller
+            _add_text(axes, (x, y), text, style, (0.0, 2.0), side, "bottom", in_layout=side == "center")
 
 
 def _sample(mark: value.Mark, style: Style) -> Any:

@@ -276,8 +276,9 @@ def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:
 
 
 def mean_curves(
-    x: Numbers, curves: Mapping[str, tuple[Numbers, Numbers]], title: str, axes: tuple[str, str], chance: Any
-) -> Figure:
+    x: Numbers, curves: Mapping[str, tuple[Numbers, Numbers]], title: str, axes: tuple[str, str],
+    chance: Sequence[tuple[str, Line]],
+) -> Figure:  # fmt: skip
     """Return the mean curve of the queries of each model, with pointwise 95% intervals, and the mean area below it.
 
     Parameters
@@ -289,7 +290,7 @@ def mean_curves(
     title : str
     axes : tuple of str
         The titles of the horizontal and of the vertical axis.
-    chance : iterable of (str, Line)
+    chance : sequence of (str, Line)
         The chance levels: their names and their lines.
     """
     marked = tuple(range(len(x))) if len(x) < MANY_POINTS else ()

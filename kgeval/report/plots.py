@@ -503,10 +503,9 @@ def roc(
     def chance(_: RankedLists, x: Numbers) -> tuple[str, value.Line]:
         return "chance", value.Line(value.points_of(x, x), kind="dotted")
 
-    of = "ROC", "roc needs a list with both relevant and irrelevant items"
-    return _draw_curves(
-        lists, names, rows_of, of, ("false positive rate", "true positive rate"), chance, style, ax, title
-    )
+    words = "ROC", "roc needs a list with both relevant and irrelevant items"
+    axes = "false positive rate", "true positive rate"
+    return _draw_curves(lists, names, rows_of, words, axes, chance, style, ax, title)
 
 
 def _area(x: Numbers, y: Numbers) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from kgeval.base.files import check_page_target
 from kgeval.base.wording import printable, written
@@ -32,22 +31,17 @@ def _board(options: argparse.Namespace) -> str:
     check_page_target(options.out, options.overwrite)
     board = read_board(options.paths)
     write_board(board, options.out, overwrite=options.overwrite, title=options.title)
-    lines = [
-        board.sentence(),
-        *map(_leaders, board.tables),
-        *(f"not read: {place}: {why}" for place, why in board.unread),
-    ]
+    lines = [board.sentence()]
+    for table in board.tables:
+        text = "no ranked run"
+        if table.ranked:
+            display = display_of(table.metrics[0])
+            best = [f"{printable(row.model)} {written(of, display.decimals)}" for row, of in table.best_of_models[:2]]
+            text = f"{display.heading} {', then '.join(best)} (not tested)"
+        lines.append(f"{printable(table.dataset)}: {text}")
+    lines += [f"not read: {place}: {why}" for place, why in board.unread]
     lines += [f"note: {note}" for note in board.notes]
     return "\n".join([options.screen.lines(lines), file_line(options.out)])
-
-
-def _leaders(table: Any) -> str:
-    """Return the best two models of a table with their values, which no test compares."""
-    if not table.ranked:
-        return f"{printable(table.dataset)}: no ranked run"
-    display = display_of(table.metrics[0])
-    best = [f"{printable(row.model)} {written(value, display.decimals)}" for row, value in table.best_of_models[:2]]
-    return f"{printable(table.dataset)}: {display.heading} {', then '.join(best)} (not tested)"
 
 
 COMMAND = Command("board", "many cards and results as one HTML page, best first", _add_options, _board, place=6)
