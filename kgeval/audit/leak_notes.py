@@ -108,7 +108,8 @@ def without_copied(facts: Iterable[tuple[str, Mapping[str, Any]]], which: str = 
     Parameters
     ----------
     facts : iterable of (str, mapping)
-        The name of each model, or empty for one model, and `EvaluationResult.facts`; the text names the best first.
+        The name of each model, or empty for one model, and `EvaluationResult.facts`, the best over all ranks first.
+        The text names the best over the other ranks first, and says so if this is another order.
     which : str
         The triples that are left out, in words.
 
@@ -119,14 +120,15 @@ def without_copied(facts: Iterable[tuple[str, Mapping[str, Any]]], which: str = 
     >>> without_copied([("A", {"without_copied": {"n": 0}})])
     'no rank without them'
     """
-    known = [(name, fact) for name, of_result in facts if (fact := of_result.get(WITHOUT_COPIED))]
-    known.sort(key=lambda one: -one[1].get("mrr", 0.0))
+    given = [(name, fact) for name, of_result in facts if (fact := of_result.get(WITHOUT_COPIED))]
+    known = sorted(given, key=lambda one: -one[1].get("mrr", 0.0))
+    order = "" if known == given else ", in another order than over all ranks"
     found = [(name, written(fact["mrr"], 4), counted(int(fact["n"]), "rank")) for name, fact in known if "mrr" in fact]
     if not found:
         return f"no rank without {which}" if known else ""
     is_same = len({n for *_, n in found}) == 1
     values = [f"{value}{f' of {name}' if name else ''}{'' if is_same else f' ({n})'}" for name, value, n in found]
-    return f"MRR without {which}: {listed(values, MAX_NAMED)}{f' ({found[0][2]})' if is_same else ''}"
+    return f"MRR without {which}: {listed(values, MAX_NAMED)}{f' ({found[0][2]})' if is_same else ''}{order}"
 
 
 def mean_of(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -236,7 +236,7 @@ def _differences(benchmark: Benchmark, places: Mapping[str, int]) -> page.Sectio
 
 
 def _moved(benchmark: Benchmark) -> Rows:
-    """Return the relations on which the best model of each dataset, if it is decided, gains and loses most.
+    """Return the relations on which the best model of each dataset gains and loses most against the second.
 
     Of each model the run nearest to its mean is compared: `title` names both, with their difference over all ranks.
     """
@@ -244,22 +244,24 @@ def _moved(benchmark: Benchmark) -> Rows:
     decimals = display_of(metric).decimals
     for dataset, alignment in benchmark.alignments.items():
         values, order = benchmark.values[dataset], _best_two(benchmark, dataset)
+        if not benchmark.verdict.leaders.get(dataset) or alignment.overridden:
+            continue
         gaps = {
             run: round(abs(result[metric] - values[run.model]), 9)
             for run, result in benchmark.results.items()
             if run.dataset == dataset
         }
         of_models = {name: min((run for run in gaps if run.model == name), key=gaps.__getitem__) for name in order}
-        if len(benchmark.verdict.leaders.get(dataset, ())) != 1 or alignment.overridden:
-            continue
         runs = {of_models[name].name: benchmark.results[of_models[name]] for name in order}
         compared = compare(runs, metrics=metric, cluster=benchmark.terms.cluster)
         try:
             frame = compared.by("relation").sort_values("decided", ascending=False, kind="stable").reset_index()
         except MetricError:  # the metric has no contributions
             continue
-        overall = signed(row_of(compared.differences, metric, *runs)["difference"], decimals)
-        of_means = signed(values[order[0]] - values[order[1]], decimals)
+        gaps_of = row_of(compared.differences, metric, *runs)["difference"], values[order[0]] - values[order[1]]
+        if min(gaps_of) * max(gaps_of) <= 0.0:  # of these runs, the other model is better
+            continue
+        overall, of_means = (signed(gap, decimals) for gap in gaps_of)
         title = f"{dataset}: {' - '.join(runs)}: {overall} over all; of the means {of_means}"
         about = {"dataset": dataset, "title": title, "second": [*runs][1]}
         frame = frame[frame["difference"].abs() >= 10.0 ** (1 - decimals)]  # others are about 0
@@ -270,15 +272,16 @@ def _moved(benchmark: Benchmark) -> Rows:
 
 def _moved_words(rows: Rows, metric: str, has_one: bool) -> list[str]:
     """Return the sentence on the largest loss of each dataset; of one dataset, also on the largest gain."""
-    texts = []
+    texts, losses = list[str](), {shown_name(row["dataset"]): "none" for row in rows}
     for (dataset, verb), (row, *_) in grouped(((row["dataset"], row["verb"]), row) for row in rows).items():
         size = f"{signed(row['difference'], display_of(metric).decimals)} on {counted(row['n'], 'rank')}"
         where = f"{shown_name(row['relation'])} ({size}{'' if row['decided'] else ', undecided'})"
-        texts += [f"{verb} most on {where}"] if has_one else [f"{dataset}: {where}"] if verb == "loses" else []
-    start, sign = (
-        (f"Against {rows[0]['second']}", ", ") if has_one and rows else ("Largest losses to the second model", "; ")
-    )
-    return [f"{start}: {sign.join(texts)}."] if texts else []
+        texts.append(f"{verb} most on {where}")
+        losses |= {shown_name(dataset): where} if verb == "loses" else {}
+    if has_one:
+        return [f"Against {rows[0]['second']}: {', '.join(texts)}."] if texts else []
+    said = "; ".join(f"{dataset}: {where}" for dataset, where in losses.items())
+    return [f"Largest losses to the second model: {said}."] if said else []
 
 
 def _where(benchmark: Benchmark, rows: Rows) -> list[page.Section]:
@@ -296,7 +299,7 @@ def _where(benchmark: Benchmark, rows: Rows) -> list[page.Section]:
         Column.of_counts("ranks", [row["n"] for row in rows]),
     ]
     caption = (
-        f"Best model - second where the best is decided, of each the run nearest to its mean: at most {N_MOVED} "
+        f"Best model - second, of each the run nearest to its mean: at most {N_MOVED} "
         "relations with the largest contributions to gains, then to losses, decided ones first. Contribution: to the "
         "difference over all ranks. Bold: decided, the interval, corrected for the number of relations, excludes 0."
     )

@@ -30,6 +30,7 @@ from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 
 MAX_HEADLINE, N_LEADERS = 170, 3  # characters of two lines; leaders and datasets that a longer headline names
+MAX_BESIDE, MAX_MODELS = 6, 12  # tables that stand beside each other, with so many models
 MAX_NAME, MAX_PLACE = 24, 28  # characters of a name in headline and navigation, and of a file
 NO_TEST = (
     "A board sorts, it does not test: a lead may be chance, also where intervals or SDs do not overlap. To test it: "
@@ -101,7 +102,8 @@ def _sections(board: Board, title: str) -> list[page.Section]:
     names = _names(board.tables)
     details = [f"{board.sentence()}. {NO_TEST}"]
     notes = [f"{note.rstrip('.')}." for note in board.notes]
-    parts = [_leaders(board.tables, names), *page.cautions(notes, page.N_OPEN), *SAID]
+    tables = page.Beside([_leaders(board.tables, names), *_matrix(board.tables, names)])
+    parts = [tables, *page.cautions(notes, page.N_OPEN), *SAID]
     made = [page.first_section(title, _headline(board.tables, names) or "no ranked run", "", details, parts, "Board")]
     made += [_table_section(one, i, name) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:
@@ -143,7 +145,7 @@ def _leaders(tables: Sequence[BoardTable], names: Sequence[str]) -> Table:
     cells = [Cell(printable(name), markup=link, note=why) for name, link, why in zip(names, links, apart)]
     heading = " or ".join(dict.fromkeys(heading_of(one.metrics[0]) for one in tables if one.metrics)) or "value"
     columns = [Column("dataset", cells, is_label=True)]
-    heads = ("best model", heading, "second model", f"second {heading}", "ahead by")
+    heads = ("best model", heading, "second model", "ahead by")
     for head, column in zip(heads, zip(*map(_lead, tables))):
         columns.append(Column(head, column, is_label=head.endswith("model")))
     caption = f"Leaders by dataset, protocol and number of ranks; values of different rows do not compare. {VALUES}"
@@ -153,21 +155,39 @@ def _leaders(tables: Sequence[BoardTable], names: Sequence[str]) -> Table:
 def _lead(one: BoardTable) -> list[Cell]:
     """Return the best and the second model of a table with their values, and the lead; ties that could turn it."""
     if not one.ranked:
-        return [Cell("no ranked run"), *[Cell()] * 4]
+        return [Cell("no ranked run"), *[Cell()] * 3]
     metric, models = one.metrics[0], one.best_of_models
     decimals, sign = display_of(metric).decimals, 1 if Key.parse(metric).higher_is_better else -1
-    shown = list[Cell]()
-    for row, _ in models[:2]:
-        named = replace(_model(row), text=shown_name(row.model, MAX_NAME))
-        shown += [named, _value(row, metric, decimals)]
+    named = [replace(_model(row), text=shown_name(row.model, MAX_NAME)) for row, _ in models[:2]]
+    shown = [named[0], _value(models[0][0], metric, decimals)]
     if len(models) == 1:
-        return [*shown, Cell(), Cell(), Cell("only model")]
+        return [*shown, Cell(), Cell("only model")]
     gap = abs(models[0][1] - models[1][1])
     worst, top = models[0][0].tie_range(metric)
     ends = [row.tie_range(metric) for row, _ in models[1:]]
     could_turn = any(sign * high >= sign * worst and (low, worst) != (high, top) for low, high in ends)
     text = written(gap, enough_decimals([gap], decimals)) if gap else "equal"
-    return [*shown, Cell(text, numbers=(gap,), flag="ties could turn it" * could_turn)]
+    return [*shown, named[1], Cell(text, numbers=(gap,), flag="ties could turn it" * could_turn)]
+
+
+def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:
+    """Return the best row of each model in each of a few tables, by the sum of its places; none of one table."""
+    if not 1 < len(tables) <= MAX_BESIDE:
+        return []
+    found = [{row.model: row for row, _ in one.best_of_models} for one in tables]
+    models = list(dict.fromkeys(chain(*found)))
+    places = {model: sum([*of, model].index(model) for of in found) for model in models}
+    shown = sorted(models, key=places.__getitem__)[:MAX_MODELS]
+    columns = [Column("model", [Cell(printable(shown_name(model, MAX_NAME))) for model in shown], is_label=True)]
+    for one, name, of in zip(tables, names, found):
+        metric, best = one.metrics[0] if one.metrics else "", next(iter(of), "")
+        decimals = display_of(metric).decimals if metric else 0
+        cells = [_value(of[model], metric, decimals, False) if model in of else Cell("-") for model in shown]
+        cells = [replace(cell, interval="", is_best=model == best) for model, cell in zip(shown, cells)]
+        columns.append(Column(name, cells))
+    of_all = f"{len(shown)} of {counted(len(models), 'model')}" if len(shown) < len(models) else "All models"
+    caption = f"{of_all} on all datasets, by the sum of their places (last, if missing). Bold: the leader."
+    return [Table(columns, caption=caption, name="matrix", kind="matrix fit")]
 
 
 # ---- a table ----

@@ -41,7 +41,10 @@ def runs_bar(values: Sequence[float], mean: float, limits: tuple[float, float], 
 
 
 def contribution_bar(size: float, limit: float, model: int, is_sure: bool = True) -> Markup:
-    """Return a bar from 0 at the left to `size`, in the colour of a model, pale if undecided; `limit` is the width."""
-    bar = tag("rect", y=3, width=max(1.0, position(size, (0.0, limit))), height=HEIGHT - 6, fill="currentColor")
+    """Return a bar from 0 in the middle to `size`, in the colour of a model, pale if undecided; `limit`: both ends."""
+    zero, end = (position(value, (-limit, limit)) for value in (0.0, size))
+    width = max(1.0, abs(end - zero))
+    start = zero if size >= 0.0 else zero - width
+    bar = tag("rect", x=start, y=3, width=width, height=HEIGHT - 6, fill="currentColor")
     look = model_class(model) + " undecided" * (not is_sure)
-    return drawing(bar, stroke(0, 0, 1.5, y1=0, y2=HEIGHT, class_="zero"), class_=f"track {look}")
+    return drawing(bar, stroke(zero, zero, 1.5, y1=0, y2=HEIGHT, class_="zero"), class_=f"track {look}")

@@ -65,7 +65,7 @@ def gains(report: Report, pair: Pair) -> Table:
     limit = edge_of(shown["contribution"].abs().tolist())
     kinds = zip((f"gains of {report.short(0)}", f"losses of {report.short(0)}"), map(len, parts.values()))
     groups = [kind for kind in kinds if kind[1]]
-    sizes = [(abs(size), limit, model) for model, part in parts.items() for size in part["contribution"]]
+    sizes = [(size, limit, model) for model, part in parts.items() for size in part["contribution"]]
     pictures = [Cell(drawing=partial(charts.contribution_bar, *of, sure)) for of, sure in zip(sizes, shown["decided"])]
     others = known.drop(index=shown.index)
     ends = {**({f"the other {len(others)}": others} if len(others) else {}), f"all {len(known)}": known}
@@ -74,7 +74,7 @@ def gains(report: Report, pair: Pair) -> Table:
     decimals = max(5, display_of(report.metric).decimals)
     columns = [
         Column("relation", [*labels_of(shown), *map(Cell, ends)], is_label=True),
-        Column("size", [*pictures, *[Cell()] * len(ends)], head=partial(axis_ends, "0", "", f"{limit:g}")),
+        Column("size", [*pictures, *[Cell()] * len(ends)], head=partial(axis_ends, f"-{limit:g}", "0", f"+{limit:g}")),
         replace(gaps, cells=[*gaps.cells, *[Cell()] * len(ends)]),
         Column("contribution", [Cell(signed(value, decimals), numbers=(value,)) for value in amounts]),
         Column.of_counts("ranks", [*shown["n"], *(part["n"].sum() for part in ends.values())]),

@@ -428,7 +428,10 @@ def test_five_million_triples():
 def test_the_words_of_the_mrr_without_copies():
     """The best first; one number of ranks if all have it, else each its own; a model without such ranks is left out."""
     facts = {name: {"without_copied": {"n": n, "mrr": mrr}} for name, n, mrr in (("A", 40, 0.25), ("B", 40, 0.5))}
-    assert without_copied(facts.items()) == "MRR without them: 0.5000 of B and 0.2500 of A (40 ranks)"
+    text = "MRR without them: 0.5000 of B and 0.2500 of A (40 ranks)"
+    assert without_copied(reversed(facts.items())) == text
+    assert without_copied(facts.items()) == f"{text}, in another order than over all ranks"
+    facts = dict(reversed(facts.items()))
     facts |= {"C": {"without_copied": {"n": 8, "mrr": 0.125}}, "D": {"without_copied": {"n": 0}}, "E": {}}
     text = "MRR without them: 0.5000 of B (40 ranks), 0.2500 of A (40 ranks) and 0.1250 of C (8 ranks)"
     assert without_copied(facts.items()) == text

@@ -219,11 +219,8 @@ def test_runs_without_a_name_are_shown_by_their_file_and_not_averaged(card, tmp_
     assert board.notes == (note.replace("2", "3"),)
     write_board(board, tmp_path / "board.html")
     (row,) = Reader(tmp_path / "board.html").rows("leaders")
-    assert [text for text, _ in row][1::2] == [
-        "second1 run, no name; A",
-        "below/B.json1 run, no name; A",
-        "0.1000",
-    ]
+    assert [text for text, _ in row][1] == "second1 run, no name; A"
+    assert [text for text, _ in row][3:] == ["below/B.json1 run, no name; A", "0.1000"]
 
 
 def test_a_lead_is_over_another_model(card, tmp_path):
@@ -231,13 +228,13 @@ def test_a_lead_is_over_another_model(card, tmp_path):
     runs = [card("A", None, 0.4), card("A", None, 0.39), card("B", 1, 0.3)]
     write_board(runs, tmp_path / "board.html")
     (row,) = Reader(tmp_path / "board.html").rows("leaders")
-    values = ["A1 run", "0.4000 [0.3500, 0.4500]", "B1 run, seed 1", "0.3000 [0.2500, 0.3500]"]
+    values = ["A1 run", "0.4000 [0.3500, 0.4500]", "B1 run, seed 1"]
     assert [text for text, _ in row] == ["toy", *values, "0.1000"]
     for top, said in ((0.41, "0.1000 ties could turn it"), (0.4, "0.1000 ties could turn it"), (0.35, "0.1000")):
         runs[2].content["ties"] |= {"share": 0.2, "range": {"mrr": {"pessimistic": 0.2, "optimistic": top}}}
         write_board(runs, tmp_path / "board.html", overwrite=True)
         (row,) = Reader(tmp_path / "board.html").rows("leaders")
-        assert row[5][0] == said
+        assert row[4][0] == said
     write_board(runs[:2], tmp_path / "board.html", overwrite=True)
     (row,) = Reader(tmp_path / "board.html").rows("leaders")
     assert [text for text, _ in row][3:] == ["only model"]  # no column without a text
@@ -259,8 +256,7 @@ def test_single_runs_beside_means_say_so(card, tmp_path):
         assert (said in reader.tables["board-1"]["caption"]) == (names[1] == "A2 seeds" and names[0] != "B2 seeds")
     write_board([*mean, single], path, overwrite=True)
     (leader,) = Reader(path).rows("leaders")
-    assert leader[4][0] == "0.2500 ± 0.0707"  # of 0.3 and 0.2: 0.1 / sqrt(2)
-    assert leader[5][0] == "0.1500"
+    assert [leader[place][0] for place in (3, 4)] == ["A2 seeds", "0.1500"]  # the mean of A is 0.25
 
 
 def test_the_same_ranks_under_two_names_are_marked(card, tmp_path):
@@ -397,16 +393,35 @@ def test_the_headline_names_the_leaders(card, tmp_path):
     rows = [[text for text, _ in row] for row in reader.rows("leaders")]
     assert "both sides" in rows[0][0]
     assert "object side" in rows[1][0]
-    assert rows[0][1:] == [
-        "A2 seeds",
-        "0.3500 ± 0.0707",
-        "B1 run, seed 1",
-        "0.3000 [0.2500, 0.3500]",
-        "0.0500",
-    ]
-    assert rows[1][1:] == ["D1 run, seed 1", "0.9000 [0.8500, 0.9500]", "", "", "only model"]
+    assert rows[0][1:] == ["A2 seeds", "0.3500 ± 0.0707", "B1 run, seed 1", "0.0500"]
+    assert rows[1][1:] == ["D1 run, seed 1", "0.9000 [0.8500, 0.9500]", "", "only model"]
     assert "values of different rows do not compare" in reader.tables["leaders"]["caption"]
     assert "A board sorts, it does not test" in "".join(reader.text)
+
+
+def test_a_few_tables_stand_beside_each_other(card, tmp_path):
+    """A row per model, by the sum of the places: B 0 + 1, A 1 + 0 (ahead on the second), C 2 (not there) + 2."""
+    path, runs = tmp_path / "board.html", [card("C", 1, 0.1), card("B", 1, 0.2), card("A", 1, 0.3), card("A", 2, 0.4)]
+    write_board(runs, path)
+    assert "matrix" not in Reader(path).tables
+    others = [card("A", 1, 0.5, dataset="1" * 64), card("B", 1, 0.6, dataset="1" * 64)]
+    for one in others:
+        one.content["dataset"]["name"] = "other"
+    write_board([*others, *runs], path, overwrite=True)
+    reader = Reader(path)
+    assert [[text for text, _ in row] for row in reader.rows("matrix")] == [
+        ["B", "0.6000", "0.2000"],
+        ["A", "0.5000", "0.3500 ± 0.0707"],  # of 0.3 and 0.4: 0.1 / sqrt(2)
+        ["C", "-", "0.1000"],
+    ]
+    rows = reader.rows("matrix")
+    best = [[row[0][0] for row in rows if "best" in (row[place][1].get("class") or "")] for place in (1, 2)]
+    assert best == [["B"], ["A"]]
+    assert "All models on all datasets" in reader.tables["matrix"]["caption"]
+    write_board([*others, *(card(f"M{i:02}", 1, 0.3 + 0.01 * i) for i in range(20))], path, overwrite=True)
+    reader = Reader(path)
+    assert [row[0][0] for row in reader.rows("matrix")] == [f"M{i:02}" for i in range(19, 7, -1)]
+    assert "12 of 22 models on all datasets" in reader.tables["matrix"]["caption"]
 
 
 def test_the_headline_names_all_datasets_where_they_fit_two_lines(card, tmp_path):

@@ -40,10 +40,10 @@ def places(drawing):
 
 
 def test_bars_are_to_scale():
-    """A quarter of the limit fills a quarter of the width; nothing is a thin line."""
-    for size, width in ((0.5, 250), (2.0, 1000), (0.0, 1)):
+    """A quarter of the limit fills a quarter of a half, losses to the left of 0; nothing is a thin line."""
+    for size, start, width in ((0.5, 500, 125), (2.0, 500, 500), (-2.0, 0, 500), (-0.5, 375, 125), (0.0, 500, 1)):
         bar = ElementTree.fromstring(charts.contribution_bar(size, 2.0, 1)).find("rect")
-        assert (bar.get("x"), float(bar.get("width"))) == (None, width)
+        assert (float(bar.get("x")), float(bar.get("width"))) == (start, width)
 
 
 def test_curves_have_bands_and_gaps():
