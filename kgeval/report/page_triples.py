@@ -190,9 +190,7 @@ def _rivals(report: Report, result: EvaluationResult, row: Triple, rivals: pd.Da
         name = shown_label(pool[place]) if is_relation else report.entity(pool[place])
         stands = "" if score > row["score"] else " (tied)" if score == row["score"] else " (below)"
         shown.append((name, f" {score:.5g}{stands}"))
-    return Cell(
-        "; ".join(name + more for name, more in shown) or MISSING, markup=partial(_list, shown) if shown else None
-    )
+    return Cell("; ".join(name + more for name, more in shown), markup=partial(_list, shown) if shown else None)
 
 
 def _list(items: Sequence[tuple[str, str]]) -> Markup:
