@@ -304,8 +304,8 @@ def benchmark_notes(
                 f"{part.dataset}: {sample.n:,} of {sample.of:,} triples were ranked; the intervals are not made "
                 "narrower for the share of the split that was ranked"
             )
-        facts = differing_facts(part.results, [run.name for run in part.runs])
-        yield from (f"{part.dataset}: {caution}" for caution in facts)
+    facts = [(part.dataset, differing_facts(part.results, [run.name for run in part.runs])) for part in parts]
+    yield from (text for _, text in merged_notes((dataset, text) for dataset, texts in facts for text in texts))
     yield from _readings(parts)
 
 
