@@ -130,8 +130,10 @@ def hardest(report: Report, model: int) -> list[PagePart]:
         Column(HEADING, [_cell(report, row) for row in rows], is_label=True),
         Column.of_labels("side", [str(row["side"]) for row in rows]),
         Column("score", [Cell(f"{row['score']:.5g}", numbers=(float(row["score"]),)) for row in rows]),
-        Column("best rivals", [_rivals(report, result, *pair) for pair in zip(rows, rivals)], is_label=True),
     ]
+    if len(kept):
+        cells = [_rivals(report, result, *pair) for pair in zip(rows, rivals)]
+        columns.append(Column("best rivals", cells, is_label=True))
     caption = f"The worst filtered ranks of {report.short(model)}"
     return [*parts, Table(columns, caption=caption, name=f"hardest-{model}")]
 
@@ -190,7 +192,8 @@ def _rivals(report: Report, result: EvaluationResult, row: Triple, rivals: pd.Da
         name = shown_label(pool[place]) if is_relation else report.entity(pool[place])
         stands = "" if score > row["score"] else " (tied)" if score == row["score"] else " (below)"
         shown.append((name, f" {score:.5g}{stands}"))
-    return Cell("; ".join(name + more for name, more in shown), markup=partial(_list, shown) if shown else None)
+    text = "; ".join(name + more for name, more in shown)
+    return Cell(text or MISSING, markup=partial(_list, shown) if shown else None)
 
 
 def _list(items: Sequence[tuple[str, str]]) -> Markup:
