@@ -17,7 +17,6 @@ Point = tuple[float, float]
 Box = tuple[float, float, float, float]  # x, y of one corner or end, x, y of the other
 Ticks = tuple[tuple[float, str], ...]
 GAP = (math.nan, math.nan)
-ROWS = 15.0  # height of a panel without rows of its own, in rows of text
 
 
 @dataclass(frozen=True)
@@ -75,11 +74,15 @@ class Dots:
 
 @dataclass(frozen=True)
 class Bars:
-    """Rectangles of a model: ``"full"`` with its pattern, or ``"pale"``; None: grey."""
+    """Rectangles of a model: ``"full"`` with its pattern, or ``"pale"``; None: grey.
+
+    With a `shade`, which is an opacity, they are parts of rows and have borders.
+    """
 
     boxes: tuple[Box, ...]
     model: int | None
     kind: str = "full"
+    shade: float | None = None
 
 
 @dataclass(frozen=True)
@@ -117,9 +120,8 @@ class Axis:
 
     def share(self, value: float) -> float:
         """Return where a value lies: 0 at the low end, 1 at the high end."""
-        low, high, value = (
-            map(math.log10, (self.low, self.high, value)) if self.is_log else (self.low, self.high, value)
-        )
+        ends = self.low, self.high, value
+        low, high, value = map(math.log10, ends) if self.is_log else ends
         return (value - low) / (high - low)
 
     def at(self, share: float) -> float:
@@ -145,12 +147,6 @@ class Axis:
             ends = max(-0.02, ends[0]), min(1.02, ends[1])
         return cls(title, *ends, ticks_of(*ends, 6))
 
-    @classmethod
-    def of_log(cls, title: str, high: float) -> Axis:
-        """Return a logarithmic axis from 1 to `high`, with a tick at each power of ten."""
-        top = max(high, 2.0)
-        return cls(title, 1.0, top, tuple((tick, f"{tick:,.0f}") for tick in log_ticks(top)), is_log=True)
-
 
 @dataclass(frozen=True)
 class Panel:
@@ -162,9 +158,11 @@ class Panel:
     marks : tuple of marks
         Drawn in this order.
     height : float
-        In rows of text.
+        In rows of text; 0: as high as the medium makes panels without rows of their own.
     right : tuple of (float, str)
         Labels at the right edge.
+    is_mirrored : bool
+        Whether y has its ticks at the right edge, and the labels `right` are at the left edge.
     has_frame : bool
         Whether the frame and the ticks of x are drawn.
     """
@@ -172,9 +170,14 @@ class Panel:
     x: Axis
     y: Axis
     marks: tuple[Mark, ...]
-    height: float = ROWS
+    height: float = 0.0
     right: Ticks = ()
+    is_mirrored: bool = False
     has_frame: bool = True
+
+    def has_grid(self, axis: Axis) -> bool:
+        """Return whether the ticks of an axis have lines across the panel."""
+        return not (axis.has_names and (axis is self.x or any(isinstance(mark, Bars) for mark in self.marks)))
 
     def longest(self, limit: int) -> int:
         """Return how many of `limit` characters a label has; names at both sides leave room for the axis."""
@@ -216,11 +219,6 @@ def nice_ticks(low: float, high: float, n: int = 5) -> list[float]:
     step *= next((factor for factor in (1, 2, 2.5, 5, 10) if (high - low) / (step * factor) <= n), 10)
     first = math.ceil(low / step - 1e-9)
     return [round(i * step, 12) for i in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def log_ticks(high: float) -> list[float]:
-    """Return the powers of ten from 1 up to a limit."""
-    return [10.0**power for power in range(math.floor(math.log10(max(1.0, high)) + 1e-9) + 1)]
 
 
 def points_of(x: Any, y: Any) -> tuple[Point, ...]:

@@ -7,7 +7,6 @@ changed, and ``pyplot`` is not used.
 from __future__ import annotations
 
 import io
-import itertools
 import re
 import textwrap
 from collections.abc import Sequence
@@ -58,6 +57,8 @@ class Style:
         Width of lines and size of markers in points.
     row : float
         Height of one row of a panel, in inches.
+    rows : float
+        Height of a panel without rows of its own, in rows.
     label : int
         Characters of a label of a tick.
     dpi : int
@@ -69,11 +70,15 @@ class Style:
     line: float
     marker: float
     row: float
+    rows: float
     label: int
     dpi: int
 
 
-STYLES = {"screen": Style(6.4, 10.0, 1.5, 5.0, 0.27, 32, 150), "paper": Style(3.3, 8.0, 1.0, 3.5, 0.19, 23, 300)}
+STYLES = {
+    "screen": Style(6.4, 10.0, 1.5, 5.0, 0.27, 12.0, 32, 150),
+    "paper": Style(3.3, 8.0, 1.0, 3.5, 0.19, 8.5, 25, 300),
+}
 
 
 def style_of(style: str) -> Style:
@@ -122,11 +127,12 @@ def draw(figure: value.Figure, style: str, ax: Axes | None, title: str | None) -
         drawn, all_axes = ax.figure.figure, [ax]  # the figure itself, also if it has subfigures
     else:
         drawn = FigureClass(figsize=(chosen.width, chosen.width), dpi=chosen.dpi, layout="constrained")
-        ratios = [panel.height for panel in figure.panels]
+        ratios = [panel.height or chosen.rows for panel in figure.panels]
         all_axes = list(drawn.subplots(len(ratios), 1, squeeze=False, height_ratios=ratios)[:, 0])
     for panel, axes in zip(figure.panels, all_axes):
         _draw_panel(panel, axes, chosen)
-    heading = [figure.title if title is None else title, *figure.cautions]
+    (drawn if ax is None else ax).set_label(figure.title)
+    heading = [title if title is not None else "" if style == "paper" else figure.title, *figure.cautions]
     _add_title(all_axes[0], "\n".join(filter(None, heading)), chosen, is_new=ax is None)
     if figure.legend:
         handles = [_sample(mark, chosen) for _, mark in figure.legend]
@@ -138,44 +144,41 @@ def draw(figure: value.Figure, style: str, ax: Axes | None, title: str | None) -
 
 def _fit(figure: value.Figure, drawn: Figure, all_axes: Sequence[Axes], style: Style, *, is_new: bool) -> None:
     """Make a new figure as high as its panels and texts need, and separate the labels of ticks."""
-    panels = list(zip(figure.panels, all_axes))
 
     def grow() -> None:
         for _ in range(2 * is_new):  # the first time, the texts may leave no room for the axes
             boxes = [axes.get_position(original=True) for axes in all_axes]
-            wanted = sum(panel.height for panel in figure.panels) * style.row
+            wanted = sum(panel.height or style.rows for panel in figure.panels) * style.row
             found = sum(box.height for box in boxes) * drawn.get_figheight()
             drawn.set_figheight(drawn.get_figheight() + wanted - found)
             drawn.draw_without_rendering()
 
     drawn.draw_without_rendering()
     grow()
-    for panel, axes in panels:
+    for panel, axes in zip(figure.panels, all_axes):
         _separate_ticks(drawn, axes, "y", panel.y.has_names)
         if panel.has_frame:
             _separate_ticks(drawn, axes, "x", panel.x.has_names)
     grow()  # for upright labels
     for axes in all_axes:
-        label = axes.xaxis.label
-        if label.get_window_extent().x1 > drawn.bbox.width:
-            label.set(horizontalalignment="right", x=1.0)
+        label, box = axes.xaxis.label, axes.xaxis.label.get_window_extent()
+        shift = min(0.0, drawn.bbox.width - box.x1) - min(0.0, box.x0)  # into the figure
+        label.set_x(label.get_position()[0] + shift / axes.bbox.width)
 
 
 def _draw_panel(panel: value.Panel, axes: Axes, style: Style) -> None:
     """Draw limits, ticks, titles and marks of a panel."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
-    limit = panel.longest(style.label)
+    limit, side = panel.longest(style.label), "right" if panel.is_mirrored else "left"
+    getattr(axes.yaxis, f"tick_{side}")()
+    axes.yaxis.set_label_position(side)
     axes.tick_params(labelsize=style.text, width=0.6, length=3)
     for name, spine in axes.spines.items():
         spine.set_linewidth(0.6)
-        spine.set_visible(panel.has_frame and name in ("left", "bottom"))
-    for axis, found, set_limits, scale in (
-        (axes.xaxis, panel.x, axes.set_xlim, axes.set_xscale),
-        (axes.yaxis, panel.y, axes.set_ylim, axes.set_yscale),
-    ):
-        scale("log" if found.is_log else "linear")
-        set_limits(found.low, found.high)
+        spine.set_visible(panel.has_frame and name in (side, "bottom"))
+    for name, axis, found in (("x", axes.xaxis, panel.x), ("y", axes.yaxis, panel.y)):
+        axes.set(**{f"{name}scale": "log" if found.is_log else "linear", f"{name}lim": (found.low, found.high)})
         texts = ["\n".join(short(line, limit) for line in text.split("\n")) for _, text in found.ticks]
         axis.set_major_locator(FixedLocator([place for place, _ in found.ticks]))
         axis.set_minor_locator(NullLocator())
@@ -183,7 +186,7 @@ def _draw_panel(panel: value.Panel, axes: Axes, style: Style) -> None:
         for tick, text in zip(axis.get_major_ticks(), texts):
             as_text(tick.label1, tick.label2)
             tick.label1.set_text(text)  # `add_fonts` reads it before the figure is drawn
-        if panel.has_frame and not (found is panel.x and found.has_names):
+        if panel.has_frame and panel.has_grid(found):
             axis.grid(visible=True, color="#e6e8eb", linewidth=0.6)
     axes.set_axisbelow(True)
     as_text(axes.set_xlabel(panel.x.title, fontsize=style.text), axes.set_ylabel(panel.y.title, fontsize=style.text))
@@ -191,8 +194,8 @@ def _draw_panel(panel: value.Panel, axes: Axes, style: Style) -> None:
         axes.tick_params(length=0)
         axes.xaxis.set_tick_params(labelbottom=False)
     for y, text in panel.right:
-        _add_text(axes, (1.0, y), short(text, limit), style, (3.5, 0.0), "left", "center",
-                  xycoords=axes.get_yaxis_transform())  # fmt: skip
+        at, gap = ((0.0, y), (-3.5, 0.0)) if panel.is_mirrored else ((1.0, y), (3.5, 0.0))
+        _add_text(axes, at, short(text, limit), style, gap, side, "center", xycoords=axes.get_yaxis_transform())
     for mark in panel.marks:
         _draw_mark(mark, axes, style)
 
@@ -221,11 +224,9 @@ def _line_look(mark: value.Line, style: Style) -> dict[str, Any]:
 
 def _bar_look(mark: value.Bars) -> dict[str, Any]:
     """Return the look of bars, as arguments of a patch of matplotlib."""
-    colour = _colour(mark.model)
-    if mark.kind == "full":
-        hatch = HATCHES[(mark.model or 0) % N_PATTERNS]
-        return {"facecolor": colour, "edgecolor": "white", "hatch": hatch, "linewidth": 0}
-    return {"facecolor": colour, "alpha": 0.35, "linewidth": 0}
+    is_full, hatch = mark.kind == "full", HATCHES[(mark.model or 0) % N_PATTERNS]
+    look = {"edgecolor": "white", "hatch": hatch, "alpha": mark.shade} if is_full else {"alpha": 0.35}
+    return {"facecolor": _colour(mark.model), "linewidth": 0.6 if mark.shade else 0.0, **look}
 
 
 def _draw_mark(mark: value.Mark, axes: Axes, style: Style) -> None:
@@ -260,8 +261,8 @@ def _sample(mark: value.Mark, style: Style) -> Any:
         return Line2D([], [], **_line_look(mark, style))
     if isinstance(mark, value.Dots):
         look = {"color": _colour(mark.model), "marker": MARKERS[mark.model % len(MARKERS)][0], "linestyle": "none"}
-        fill = look["color"] if mark.filled[0] else "white"
-        return Line2D([], [], markersize=style.marker, markerfacecolor=fill, **look)
+        look["markerfacecolor"] = look["color"] if mark.filled[0] else "white"
+        return Line2D([], [], markersize=style.marker, **look)
     return Patch(**(_bar_look(mark) if isinstance(mark, value.Bars) else {"color": GREY}))
 
 
@@ -409,7 +410,8 @@ def tick_texts(axes: Axes, along: str) -> list[Text]:
     """
     axis, limits = (axes.xaxis, axes.get_xlim()) if along == "x" else (axes.yaxis, axes.get_ylim())
     ticks = [tick for tick in axis.get_major_ticks() if min(limits) <= tick.get_loc() <= max(limits)]
-    return [tick.label1 for tick in ticks if tick.label1.get_visible() and tick.label1.get_text()]
+    labels = [label for tick in ticks for label in (tick.label1, tick.label2)]
+    return [label for label in labels if label.get_visible() and label.get_text()]
 
 
 def _separate_ticks(figure: Figure, axes: Axes, along: str, has_names: bool) -> None:
@@ -423,25 +425,20 @@ def _separate_ticks(figure: Figure, axes: Axes, along: str, has_names: bool) -> 
     if is_done():
         return
     axis = axes.xaxis if along == "x" else axes.yaxis
-    places = axis.get_majorticklocs()
-    texts = [text.get_text() for text in axis.get_ticklabels()]
+    places, texts = axis.get_majorticklocs(), [text.get_text() for text in axis.get_ticklabels()]
+    trials: list[tuple[int, list[str], dict[str, float], float]] = []  # every which tick, texts, their look, gap
+    if has_names and along == "x":
+        starts = [re.sub(r"^([\d,]+k?–)\n?[\d,]+k?(?=\n|$)", r"\1", text) for text in texts]
+        starts = starts if len(set(starts)) == len(starts) else texts
+        trials = [(1, shown, {"labelsize": size}, 4.0) for shown in (texts, starts) for size in TICK_SIZES]
+        upright = {"labelrotation": 90.0, "labelsize": TICK_SIZES[0]}
+        trials.append((1, [text.replace("\n", " ") for text in starts], upright, 0.0))
     labels = [text.replace("\n", " ") for text in texts]
-    if has_names:
-        if along == "x":
-            starts = [re.sub(r"^([\d,]+k?–)\n?[\d,]+k?(?=\n|$)", r"\1", text) for text in texts]
-            starts = starts if len(set(starts)) == len(starts) else texts
-            for shown, size in itertools.product((texts, starts), TICK_SIZES):
-                axis.set_major_formatter(FixedFormatter(shown))
-                axis.set_tick_params(labelsize=size)
-                if is_done(4.0):
-                    return
-            axis.set_major_formatter(FixedFormatter([text.replace("\n", " ") for text in starts]))
-            axis.set_tick_params(labelrotation=90, labelsize=TICK_SIZES[0])
-            if is_done(0.0):
-                return
-        axis.set_tick_params(labelsize=TICK_SIZES[-1])
-    for step in range(1, len(places) + 1):
+    last = {"labelsize": TICK_SIZES[-1]} if has_names else {}
+    trials += [(step, labels, last, 2.0) for step in range(1, len(places) + 1)]
+    for step, shown, look, gap in trials:
         axis.set_major_locator(FixedLocator(places[::step]))
-        axis.set_major_formatter(FixedFormatter(labels[::step]))
-        if is_done():
+        axis.set_major_formatter(FixedFormatter(shown[::step]))
+        axis.set_tick_params(**look)
+        if is_done(gap):
             return

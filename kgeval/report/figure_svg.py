@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kgeval.base.terminal import distinct_labels
 from kgeval.display.html import N_PATTERNS, Markup, model_class, tag
 from kgeval.display.html_tables import short
 from kgeval.report.colours import DASHES, MARKERS
 from kgeval.report.figure import GAP, Area, Bars, Box, Dots, Figure, Line, Mark, Panel, Point
 
-WIDTH, ROW, TEXT, EDGE = 460, 17, 11, 8  # pixels
+WIDTH, ROW, TEXT, EDGE, ROWS = 460, 17, 11, 8, 15  # pixels; ROWS: height of a panel without rows of its own, in rows
 LABEL = 26  # characters of a tick
 EM = 0.59 * TEXT  # the usual width of a character
 LINE, RADIUS = 2.0, 3.4
@@ -33,13 +34,15 @@ def svg(figure: Figure) -> Markup:
     >>> 'role="img"' in drawn, "<title>a line</title>" in drawn, 'class="curve line m3"' in drawn
     (True, True, True)
     """
-    labels = [(panel, panel.longest(LABEL)) for panel in figure.panels]
-    left = EDGE + 6 + max(_width_of(one.y.ticks, n) + (TEXT + 6 if one.y.title else 0) for one, n in labels)
-    beside = (max(_width_of(one.right, n), _width_of(one.x.ticks[-1:]) / 2) for one, n in labels)
-    right = WIDTH - EDGE - max(beside)
+    left, right = EDGE + 6.0, WIDTH - EDGE - max(_width_of(panel.x.ticks[-1:]) / 2 for panel in figure.panels)
+    for panel in figure.panels:
+        named, limit = _width_of(panel.right, panel.longest(LABEL)), panel.longest(LABEL)
+        beside = _width_of(panel.y.ticks, limit) + (TEXT + 6 if panel.y.title else 0), named
+        at_left, at_right = beside[::-1] if panel.is_mirrored else beside
+        left, right = max(left, EDGE + 6 + at_left), min(right, WIDTH - EDGE - at_right)
     top, parts = TEXT + 6.0, []
     for panel in figure.panels:
-        bottom = top + panel.height * ROW
+        bottom = top + (panel.height or ROWS) * ROW
         below, drawn = _panel(panel, (left, top, right, bottom))
         parts.append(drawn)
         top = bottom + below
@@ -83,24 +86,23 @@ def _panel(panel: Panel, box: Box) -> tuple[float, Markup]:
     def place(point: Point) -> Point:
         return left + panel.x.share(point[0]) * (right - left), bottom - panel.y.share(point[1]) * (bottom - top)
 
-    parts: list[Any] = []
-    grid = [((x, panel.y.low), (x, panel.y.high)) for x, _ in panel.x.ticks if not panel.x.has_names]
-    grid += [((panel.x.low, y), (panel.x.high, y)) for y, _ in panel.y.ticks]
+    grid = [((x, panel.y.low), (x, panel.y.high)) for x, _ in panel.x.ticks if panel.has_grid(panel.x)]
+    grid += [((panel.x.low, y), (panel.x.high, y)) for y, _ in panel.y.ticks if panel.has_grid(panel.y)]
     lines = [point for one, two in grid for point in (place(one), place(two), GAP)]
-    parts.append(_path(lines, "grid"))
+    parts: list[Any] = [_path(lines, "grid")]
     for mark in panel.marks:
         parts += _mark(mark, place)
-    for x, anchor, ticks in ((left - 5, "end", panel.y.ticks), (right + 5, "start", panel.right)):
-        for y, text in ticks:
-            shown = short(text, panel.longest(LABEL))
-            parts.append(_text(x, place((panel.x.low, y))[1] + 4, shown, anchor, "tick"))
+    edges = [(left - 5, "end"), (right + 5, "start")]
+    for (x, anchor), ticks in zip(edges[:: -1 if panel.is_mirrored else 1], (panel.y.ticks, panel.right)):
+        shown = distinct_labels([text for _, text in ticks], panel.longest(LABEL))
+        parts += [_text(x, place((panel.x.low, y))[1] + 4, one, anchor, "tick") for (y, _), one in zip(ticks, shown)]
     places = [(place((x, panel.y.low))[0], text) for x, text in panel.x.ticks]
     below, drawn = _ticks_below(places, bottom, panel.x.has_names)
     parts += drawn
     if panel.x.title:
         below += TEXT + 6
         parts.append(_text((left + right) / 2, bottom + below, panel.x.title, "middle"))
-    turned = f"translate({TEXT} {(top + bottom) / 2:.1f}) rotate(-90)"
+    turned = f"translate({WIDTH - 4 if panel.is_mirrored else TEXT} {(top + bottom) / 2:.1f}) rotate(-90)"
     parts.append(_text(0, 0, panel.y.title, "middle", transform=turned) if panel.y.title else None)
     return below + 1.5 * TEXT, tag("g", *parts)
 
@@ -145,11 +147,11 @@ def _mark(mark: Mark, place: Callable[[Point], Point]) -> list[Any]:
         return [tag("g", *signs, class_=model_class(mark.model))]
     if isinstance(mark, Bars):
         kind, outlines = f"{mark.kind}-bar {'' if mark.model is None else model_class(mark.model)}".strip(), ""
-        drawn = []
+        look, drawn = {"fill_opacity": mark.shade, "stroke": mark.shade and "var(--back)"}, []
         for box in mark.boxes:
             (x1, y1), (x2, y2) = place(box[:2]), place(box[2:])
             x, y, width, height = (round(v, 1) for v in (min(x1, x2), min(y1, y2), abs(x2 - x1), abs(y2 - y1)))
-            drawn.append(tag("rect", x=x, y=y, width=width, height=height, class_=kind))
+            drawn.append(tag("rect", x=x, y=y, width=width, height=height, class_=kind, **look))
             outlines += f"M{x} {y}h{width}v{height}h-{width}z"
         pattern = (mark.model or 0) % N_PATTERNS if mark.kind == "full" else 0
         return [*drawn, tag("path", d=outlines, fill=f"url(#pattern-{pattern})") if pattern else None]
@@ -188,4 +190,4 @@ def _sample_of(mark: Mark) -> Mark:
         return replace(mark, points=((0.0, 0.0), (0.5, 0.0), (1.0, 0.0)), marked=(1,) if mark.marked else ())
     if isinstance(mark, Dots):
         return Dots(((0.5, 0.0),), mark.model, mark.filled[:1])
-    return Bars(((0.1, -0.5, 0.9, 0.5),), mark.model, mark.kind) if isinstance(mark, Bars) else mark
+    return replace(mark, boxes=((0.1, -0.5, 0.9, 0.5),)) if isinstance(mark, Bars) else mark

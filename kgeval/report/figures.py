@@ -16,25 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.base.checks import counted, grouped
+from kgeval.base.checks import grouped
 from kgeval.metrics.grammar import display_of
-from kgeval.report.figure import (
-    Area,
-    Axis,
-    Bars,
-    Dots,
-    Figure,
-    Line,
-    Mark,
-    Panel,
-    Texts,
-    log_ticks,
-    points_of,
-    ticks_of,
-)
+from kgeval.report.figure import Area, Axis, Bars, Dots, Figure, Line, Mark, Panel, Texts, points_of, ticks_of
 
-MANY_CURVES, N_COLOURED = 10, 4  # of so many curves, the first ones have colours, the others are grey
-MAX_BESIDE = 4  # models whose bars stand beside each other; further ones are not drawn
+MANY_CURVES = 10  # of so many curves, only the first has a band
+MAX_BESIDE = 4  # models whose bars stand beside each other; more models have a row each
+SHADES = (1.0, 0.77, 0.57, 0.4, 0.26, 0.14)  # of the bins in a row; the last one holds all further ranks
+NAME_ROWS, MIN_ROWS = 0.75, 8.5  # height of a name beside curves, and of the lowest panel, in rows of text
 TOWER = 0.05  # the share of all ranks, tied in one bin, from which on the bin is marked
 MARKED = tuple(step * 10**power for power in range(9) for step in (1, 3))  # values of k that have a marker
 MIN_RANKS, MANY_POINTS = 10, 22  # a group with fewer ranks has an open mark, a curve of so many points no markers
@@ -48,34 +37,32 @@ Numbers = npt.NDArray[np.float64]
 
 
 def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
-    """Return the share of ranks in each bin as bars, the part of tied ranks pale, with intervals; of the first models.
+    """Return the share of ranks in each bin as bars, the part of tied ranks pale, with intervals.
+
+    Of more than `MAX_BESIDE` models, each has a row that the bins divide, so that their borders are hits@k.
 
     Parameters
     ----------
     names : sequence of str
-        The first `MAX_BESIDE` are drawn.
     found : dict
         From `kgeval.report.page_distributions.distribution`.
     title : str
     """
-    bins, names = found["bins"], names[:MAX_BESIDE]
-    width = LANE / len(names)
-    shares, tied = (
-        np.array(found[of][: len(names)]) / np.maximum(1, found["totals"])[: len(names), None]
-        for of in ("counts", "tied")
-    )
-    limits = [np.array(found[end][: len(names)], dtype=np.float64) for end in ("low", "high")]
+    bins, width = found["bins"], LANE / len(names)
+    shares, tied = (np.array(found[of]) / np.maximum(1, found["totals"])[:, None] for of in ("counts", "tied"))
+    if len(names) > MAX_BESIDE:
+        return _rank_rows(names, found, shares, tied.sum(axis=1), title)
+    limits = [np.array(found[end], dtype=np.float64) for end in ("low", "high")]
     tops = np.fmax(shares, limits[1]).max(axis=0)  # a text stands above all bars of its bin
     bars, texts = list[Mark](), list[tuple[float, float, str]]()
     for m, name in enumerate(names):
         starts = [i - LANE / 2 + m * width for i in range(len(bins))]
-        full = [
-            (x, 0.0, x + width, share - part) for x, share, part in zip(starts, shares[m].tolist(), tied[m].tolist())
-        ]
-        pale = tuple((x, y, end, y + part) for (x, _, end, y), part in zip(full, tied[m].tolist()) if part)
+        parts = list(zip(starts, shares[m].tolist(), (shares - tied)[m].tolist()))
+        full = tuple((x, 0.0, x + width, alone) for x, _, alone in parts)
+        pale = tuple((x, alone, x + width, share) for x, share, alone in parts if share > alone)
         ends = zip(starts, *(end[m].tolist() for end in limits))
         known = [(x + width / 2, low, x + width / 2, high) for x, low, high in ends if math.isfinite(low)]
-        bars += [Bars(tuple(full), m), Bars(pale, m, "pale"), Line.of_parts(known, "ink")]
+        bars += [Bars(full, m), Bars(pale, m, "pale"), Line.of_parts(known, "ink")]
         place, whose = int(np.argmax(tied[m])), f"{name}:\n" if len(names) > 1 else ""
         if tied[m][place] >= TOWER:
             texts.append((starts[place] + width / 2, float(tops[place]), f"{whose}{tied[m][place]:.0%} tied here"))
@@ -84,7 +71,24 @@ def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
     legend: list[tuple[str, Mark]] = [(name, Bars((), m)) for m, name in enumerate(names)]
     legend += [("pale: tied with a rival", Bars((), None, "pale"))] if tied.any() else []
     y = Axis("share of ranks", 0.0, top, ticks_of(0.0, top, 6))
-    return Figure(title, (Panel(x, y, (*bars, Texts(tuple(texts)))),), tuple(legend))
+    return Figure(f"{title}, with 95% intervals", (Panel(x, y, (*bars, Texts(tuple(texts)))),), tuple(legend))
+
+
+def _rank_rows(names: Sequence[str], found: Data, shares: Numbers, tied: Numbers, title: str) -> Figure:
+    """Return a row for each model: cumulative shares of bins, the interval of hits@1, and how many ranks are tied."""
+    bins, n, rows = found["bins"], min(len(found["bins"]), len(SHADES)), range(len(names))
+    ends = np.insert(shares.cumsum(axis=1), 0, 0.0, axis=1)[:, [*range(n), len(bins)]].T.tolist()
+    labels = ["rank 1", *bins[1 : n - 1], bins[-1] if len(bins) == n else f"over {bins[n - 2].split('–')[-1]}"][:n]
+    parts = [
+        Bars(tuple((left[i], i - 0.4, right[i], i + 0.4) for i in rows), 0, shade=shade)
+        for left, right, shade in zip(ends, ends[1:], SHADES)
+    ]
+    limits = [(found["low"][i][0], float(i), found["high"][i][0], float(i)) for i in rows]
+    intervals = Line.of_parts([box for box in limits if box[0] is not None], "ink")
+    x = Axis("cumulative share of filtered ranks", 0.0, 1.0, ticks_of(0.0, 1.0))
+    right = tuple((float(i), f"{tied[i]:.0%} tied") for i in rows if tied[i] >= TOWER)
+    panel = Panel(x, Axis.of_rows(names), (*parts, intervals), 0.85 * len(names) + 0.2, right)
+    return Figure(f"{title}, with 95% intervals of hits@1", (panel,), tuple(zip(labels, parts)))
 
 
 def brief_bin(label: str) -> str:
@@ -100,10 +104,10 @@ def brief_bin(label: str) -> str:
     return f"{start}{dash}{end}" if len(label) < 6 else f"{re.sub(',001$', 'k', start)}{dash}\n{end}" if dash else start
 
 
-def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
+def hits_curve(names: Sequence[str], hits: Data, title: str, *, has_legend: bool = False) -> Figure:
     """Return hits@k of each model with intervals; where a value is bounded, its bounds; and the chance level.
 
-    Of many models, all but the first ones are thin grey curves, and only the first has a band.
+    The names stand beside the curves. Of many models, only the first has a band.
 
     Parameters
     ----------
@@ -111,35 +115,73 @@ def hits_curve(names: Sequence[str], hits: Data, title: str) -> Figure:
     hits : dict
         From `kgeval.report.page_distributions.hits_at_cuts`.
     title : str
+    has_legend : bool
+        Whether a legend has the names.
     """
     x_values = np.array(hits["k"], dtype=np.float64)
-    marked = tuple(np.searchsorted(x_values, [k for k in MARKED if k <= x_values[-1]]).tolist())
-    bands: list[Mark] = []
-    lines: list[Mark] = []
-    n_coloured = len(names) if len(names) < MANY_CURVES else N_COLOURED
-    for m in range(n_coloured):
+    marked = tuple(np.flatnonzero(np.isin(x_values, MARKED)).tolist())
+    is_many, bands, lines, seen = len(names) >= MANY_CURVES, list[Mark](), list[Line](), [0.0]
+    for m in range(len(names)):
         values, *ends = (np.array(hits[name][m], dtype=np.float64) for name in ("values", "low", "high"))
         if hits["bounds"][m]:
             ends = [np.where(np.isnan(values), bound, end) for bound, end in zip(hits["bounds"][m], ends)]
         low, high = ([(x, y) for x, y in points_of(x_values, end) if math.isfinite(y)] for end in ends)
-        is_drawn = len(low) > 1 and (not m or n_coloured == len(names))
-        bands += [Area((*low, *high[::-1]), m)] if is_drawn else []
+        if len(low) > 1 and not (m and is_many):
+            bands.append(Area((*low, *high[::-1]), m))
         lines.append(Line(points_of(x_values, values), m, marked=marked))
-    legend = list(zip(names, lines))
-    others: list[Mark] = [
-        Line(points_of(x_values, values), kind="ink", opacity=0.4) for values in hits["values"][n_coloured:]
-    ]
-    seen = np.array([hits[name][:n_coloured] for name in ("values", "low", "high")], dtype=np.float64).ravel().tolist()
-    y = Axis.of_values("hits@k", [0.0, *seen], unit=True)
-    lines = [*others, *lines]
-    legend += [(counted(len(others), "other model"), others[0])] if others else []
+        seen += [*values, *ends[0], *ends[1]]
     if hits["chance"] is not None:
+        names = [*names, "chance"]
         lines.append(Line(points_of(x_values, hits["chance"]), kind="dotted"))
-        legend.append(("chance", lines[-1]))
-    x = Axis.of_log("k (filtered ranks, ties at their mean)", x_values[-1])
-    ticks = tuple((float(k), f"{k:,}") for k in MARKED if k <= x.high)
-    x = replace(x, low=x.at(-0.02), high=x.at(1.02), ticks=ticks)  # so that no marker is cut
-    return Figure(title, (Panel(x, y, (*bands, *lines)),), tuple(legend))
+    ticks = tuple((float(k), f"{k:,}") for k in hits["k"] if k in MARKED)
+    x = Axis("k (filtered ranks, ties at their mean)", 1.0, max(2.0, x_values[-1]), ticks, is_log=True)
+    y, marks = Axis.of_values("hits@k", seen, unit=True), (*bands, *lines)
+    title += f", with 95% intervals{' of the best model' if is_many else ''}"
+    if has_legend:
+        x = replace(x, low=x.at(-0.02), high=x.at(1.02))  # so that no marker is cut
+        return Figure(title, (Panel(x, y, marks),), tuple(zip(names, lines)))
+    return Figure(title, (_named_beside(Panel(x, y, marks), names, lines),))
+
+
+def _named_beside(panel: Panel, names: Sequence[str], lines: Sequence[Line]) -> Panel:
+    """Return a panel with names beside its curves, and lines from the curves to the names.
+
+    They stand at the right, or at the left if they move less than half as far from their curves there.
+    """
+    height = max(12.0, 0.8 * len(names)) if NAME_ROWS * len(names) > MIN_ROWS else 0.0
+    x, y = panel.x, panel.y
+    ends = [[next((p for p in line.points[::way] if p[1] >= 0.0), (x.low, 0.0)) for line in lines] for way in (1, -1)]
+    shares = np.array([[y.share(value) for _, value in points] for points in ends])
+    places = np.array([moved_apart(side, NAME_ROWS / (height or MIN_ROWS)) for side in shares])
+    left, right = np.abs(places - shares).sum(axis=1)
+    is_left = bool(2 * left < right)
+    side, low, at, high = (0, -0.12, -0.09, 1.02) if is_left else (1, -0.02, 1.09, 1.12)  # so that no marker is cut
+    keys = [(x.at(at), y.at(place)) for place in places[side].tolist()]
+    leaders = replace(Line.of_parts([(*end, *key) for end, key in zip(ends[side], keys)], "ink"), opacity=0.3)
+    signs = [Dots((key,), line.model, (True,)) for line, key in zip(lines, keys) if line.model is not None]
+    x, ticks = replace(x, low=x.at(low), high=x.at(high)), tuple(zip((place for _, place in keys), names))
+    return Panel(x, y, (leaders, *panel.marks, *signs), height, ticks, is_left)
+
+
+def moved_apart(places: Sequence[float] | Numbers, gap: float) -> Numbers:
+    """Return places between 0 and 1 that keep their order, moved so that any two differ by `gap` or more.
+
+    The sum of their squared moves is the least. Of equal places, the first is the highest. If there are too many of
+    them, they leave 0 to 1.
+
+    Examples
+    --------
+    >>> moved_apart([0.5, 0.1, 0.5], 0.25).round(3).tolist()
+    [0.625, 0.1, 0.375]
+    """
+    given, steps = np.asarray(places, dtype=np.float64), gap * np.arange(len(places))
+    order = np.lexsort((-steps, given))
+    # Less the steps, the places must not fall: at i, the greatest over j <= i of the least mean from j to any k >= i.
+    sums, (j, k) = np.insert((given[order] - steps).cumsum(), 0, 0.0), np.indices((len(places), len(places)))
+    means = np.where(j <= k, (sums[k + 1] - sums[j]) / np.maximum(1, k + 1 - j), np.inf)
+    least = np.minimum.accumulate(means[:, ::-1], axis=1)[:, ::-1]
+    levels = np.where(j <= k, least, -np.inf).max(axis=0)
+    return np.asarray((np.clip(levels, 0.02, max(0.02, 0.98 - steps[-1])) + steps)[np.argsort(order)])
 
 
 def first_number(bucket: Any) -> tuple[float, bool]:
@@ -294,7 +336,7 @@ def mean_curves(
         The chance levels: their names and their lines.
     """
     marked = tuple(range(len(x))) if len(x) < MANY_POINTS else ()
-    bands, lines, seen = list[Mark](), list[tuple[str, Mark]](), [0.0]
+    bands, lines, seen = list[Mark](), list[tuple[str, Mark]](), list[float]()
     sizes = sorted({len(areas) for _, areas in curves.values()})
     for m, (name, (rows, areas)) in enumerate(curves.items()):
         of_queries = pd.DataFrame(np.column_stack([rows, areas]))
@@ -305,15 +347,19 @@ def mean_curves(
             text += f" [{least:.4f}, {most:.4f}]"
             bands.append(Area((*points_of(x, low), *points_of(x, high)[::-1]), m))
         lines.append((text, Line(points_of(x, means), m, marked=marked)))
-        seen += [*means, *high]
-    legend = (*lines, *chance)
+        seen += [*means, *low, *high]
+    # An axis down to 0 and chance must not be empty for half of its height.
+    is_far = min(seen) > max(max(seen) / 2, *(y for _, line in chance for _, y in line.points))
+    seen += [] if is_far else [0.0]
+    legend = (*lines, *((f"{name}, below the axis" if is_far else name, line) for name, line in chance))
+    drawn = (mark for _, mark in reversed(lines if is_far else legend))
     x_axis, y_axis = Axis.of_values(axes[0], [0.0, 1.0], unit=True), Axis.of_values(axes[1], seen, unit=True)
     if x[0]:
-        ticks = tuple((1.0 / tick, f"{1.0 / tick:g}") for tick in log_ticks(1.0 / float(x[0])))
-        x_axis = Axis(axes[0], float(x[0]), 1.0, ticks, is_log=True)
+        powers = [10.0**-power for power in range(math.floor(1e-9 - math.log10(x[0])) + 1)]
+        x_axis = Axis(axes[0], float(x[0]), 1.0, tuple((at, f"{at:g}") for at in powers), is_log=True)
     n = f"mean of n = {sizes[0]:,} queries" if len(sizes) == 1 else "means of the queries"
     heading = f"{title}: {n}, with areas{' and 95% intervals (queries as independent)' if bands else ''}"
-    return Figure(heading, (Panel(x_axis, y_axis, (*bands, *(mark for _, mark in reversed(legend)))),), legend)
+    return Figure(heading, (Panel(x_axis, y_axis, (*bands, *drawn)),), legend)
 
 
 def rank_diagram(
@@ -355,11 +401,10 @@ def rank_diagram(
     low, high = 1.0, max(2.0, float(k))
     pad = 0.03 * (high - low)  # the lines at the ends are not cut, and reach their names
     hangers = tuple(
-        Line(((rank, 0.0), (rank, y), (low - pad if i < n_left else high + pad, y)), kind="ink")
-        for i, ((_, rank), y) in enumerate(zip(models, places))
+        Line(((x, 0.0), (x, y), (low - pad if i < n_left else high + pad, y)), None if i else 0, "ink")
+        for i, ((_, x), y) in enumerate(zip(models, places))
     )
-    step = math.ceil(k / 7)
-    ticks = [(float(rank), 0.25, str(rank)) for rank in range(1, k + 1, step)]
+    ticks = [(float(rank), 0.25, str(rank)) for rank in range(1, k + 1, math.ceil(k / 7))]
     margin = 0.012 * (high - low)
     bars = [
         (models[a][1] - margin, -(0.55 + 0.45 * level), models[b][1] + margin, -(0.55 + 0.45 * level))
@@ -369,7 +414,8 @@ def rank_diagram(
         Line.of_parts([(low, 0.0, high, 0.0), *((x, 0.0, x, y) for x, y, _ in ticks)], "ink"),
         Texts(tuple(ticks)),
         *hangers,
-        Line.of_parts(bars, "thick", 0),
+        Line.of_parts(bars, "thick"),
+        Dots(((models[0][1], 0.0),), 0, (True,)),
     ]
     top = 1.4
     if difference is not None:

@@ -34,9 +34,10 @@ def distributions(report: Report) -> Section:
     """
     found, hits = distribution(report.parts), hits_at_cuts(report.parts)
     shares = "Share of ranks in each bin (filtered, both sides); a rank between two bins counts in the higher one."
-    if any(map(any, found["tied"])):
+    if len(report.names) > MAX_BESIDE:
+        shares += f" Line: {CONFIDENCE:.0%} interval of hits@1. Tied: with a rival."
+    elif any(map(any, found["tied"])):
         shares += " Pale: ranks that tie with a rival; “tied here”: the bin with the most of them."
-    shares += f" Drawn: the first {MAX_BESIDE} models; all are in the table." if report.is_many else ""
     of_best = " of the best model" if len(report.names) >= MANY_CURVES else ""
     text = f"hits@k: share of ranks up to k. Bands: {CONFIDENCE:.0%} intervals{of_best}."
     text += " Where ranks are bounded, the band shows the bounds." if any(hits["bounds"]) else ""

@@ -6,9 +6,10 @@ change the settings of matplotlib. The pages draw the same figures (`kgeval.repo
 
 - ``results``: a result, several of them, a mapping of names to results, or a `Comparison` or `Benchmark`, whose models
   are drawn best first. The first model always has the first colour.
-- ``style``: ``"screen"``, or ``"paper"`` for a column of a paper: 3.3 inches wide, texts of 8 points.
+- ``style``: ``"screen"``, or ``"paper"`` for a column of a paper: 3.3 inches wide, texts of 8 points, without a title,
+  since a paper has a caption. The words for it are ``figure.get_label()`` (with `ax`, ``ax.get_label()``).
 - ``ax``: axes of matplotlib to draw on, for figures with several plots; by default a new figure.
-- ``title``: the title; ``""`` for none. Cautions, such as "not comparable", are always drawn below it.
+- ``title``: the title, in both styles; ``""`` for none. Cautions, such as "not comparable", are always drawn below it.
 - ``names``: a sequence with the names of the models; or a mapping from labels of models, relations, entities or groups
   to the names to show.
 """
@@ -79,7 +80,8 @@ Numbers = npt.NDArray[np.float64]
 MAX_DATASET, FEW_DATASETS = 14, 10  # characters of a dataset beside its rows; datasets that are few for a test
 ROOM_ABOVE = 2.15  # of a label above its row: the characters of a label beside it, times this
 HEADINGS = {figures.rank_distribution: "Distribution of ranks", figures.hits_curve: "Hits@k"}
-ROC_POINTS, MIN_LOG = 101, 100  # places of the curve; items of a list from which on their axis is logarithmic
+# Places of a curve; of one with a logarithmic axis, which shows its first stairs; items of a list with such an axis.
+ROC_POINTS, LOG_POINTS, MIN_LOG = 101, 401, 100
 ALL_QUERIES = dict.fromkeys(("limit", "seed", "sample_seed"), f"{GONE}the mean of all queries is drawn")
 
 
@@ -87,14 +89,17 @@ ALL_QUERIES = dict.fromkeys(("limit", "seed", "sample_seed"), f"{GONE}the mean o
 def rank_distribution(
     results: Ranked, names: Names = None, *, style: str = "screen", ax: Axes | None = None, title: str | None = None
 ) -> Figure:
-    """Draw the distribution of ranks: for each model, a bar for the share of the ranks in each bin.
+    """Draw the distribution of ranks: for each model, a bar for the share of the ranks in each bin, or a divided row.
 
     The ranks are filtered, with realistic ties. The bins are those of the report page: 1, 2-3, 4-10, 11-30, ..., so the
     shares of the first bins add up to hits@3 and hits@10; half ranks such as 3.5 count in the higher bin. The part of a
     bar for ranks that tie with a rival is pale; a bin in which 5% and more of all ranks tie is marked. The intervals
     are pointwise 95% intervals, for other triples of the same graph. Bounded and unknown ranks are in no bin, but count
-    in the shares; the title contains their number, and their model has no intervals. Of more than four models, the
-    first four are drawn.
+    in the shares; a caution contains their number, and their model has no intervals.
+
+    Of more than four models, each has a row that is divided into the bins, dark for rank 1, pale for large ranks. The
+    borders are hits@1, hits@3, hits@10 and hits@30; a line shows the interval of hits@1. Beside a row stands which
+    share of its ranks tie with a rival, if it is 5% or more.
 
     Parameters
     ----------
@@ -119,14 +124,9 @@ def rank_distribution(
 
 @names_unknown_arguments()
 def hits_curve(
-    results: Ranked,
-    names: Names = None,
-    limit: int = 100,
-    *,
-    style: str = "screen",
-    ax: Axes | None = None,
-    title: str | None = None,
-) -> Figure:
+    results: Ranked, names: Names = None, limit: int = 100, *,
+    style: str = "screen", ax: Axes | None = None, title: str | None = None,
+) -> Figure:  # fmt: skip
     """Draw for each model hits@k (filtered, realistic ties) for k from 1 to `limit`, and the chance level.
 
     Parameters
@@ -140,9 +140,10 @@ def hits_curve(
     -------
     matplotlib.figure.Figure
         One line per model through the points (k, hits@k), with a band, and one line for the chance level of the first
-        result. The k axis is logarithmic, with at most 45 values of k. The bands are pointwise 95% intervals, for other
-        triples of the same graph. There is no point for k if hits@k depends on bounded ranks, whose bounds the band
-        then shows, and no chance level if the numbers of rivals are unknown.
+        result. The names stand beside the curves, at the side where these differ more; with `ax`, in a legend. Of ten
+        and more models, only the first has a band. The k axis is logarithmic, with at most 45 values of k. The bands
+        are pointwise 95% intervals, for other triples of the same graph. There is no point for k if hits@k depends on
+        bounded ranks, whose bounds the band then shows, and no chance level if the numbers of rivals are unknown.
     """
     check_positive_int("limit", limit, MetricError)
     count = partial(hits_at_cuts, limit=limit)
@@ -175,7 +176,7 @@ def relation_comparison(
         See `kgeval.report.plots`; a mapping also gives the names of relations.
     limit : int, optional
         Only the `limit` relations with the most ranks are drawn; the title gives the number of all relations. By
-        default 20, in a paper 12, and fewer of many models.
+        default 20, in a paper 10, and fewer of many models.
     style, ax, title
         See `kgeval.report.plots`.
 
@@ -186,7 +187,7 @@ def relation_comparison(
     """
     found = _grouped(groups, "relation", metric, names)
     if limit is None:
-        limit = max(8, min(12 if style == "paper" else 20, 120 // len(found.frames)))
+        limit = max(8, min(10 if style == "paper" else 20, 120 // len(found.frames)))
     check_positive_int("limit", limit, MetricError)
     order = found.sizes.sort_values(ascending=False, kind="stable").index
     drawn = order[:limit]
@@ -265,8 +266,8 @@ def difference_plot(
         (columns ``first`` and ``second``) stand in the order of the models, those of the leader first. Other rows are
         named by the index, for example the relations in a table that ``comparison.by("relation")`` returns.
     limit : int, optional
-        At most so many rows are drawn, the first of each panel; the title gives the number of all rows. By default 30,
-        in a paper 15.
+        At most so many rows are drawn, the first of each panel; a caution gives the number of all rows. By default 30,
+        in a paper 24, or 15 if names need two lines.
     names : mapping of str to str, optional
         The names to show in place of the names of models or rows.
     style, ax, title
@@ -277,8 +278,6 @@ def difference_plot(
     MetricError
         If a column is missing, if no difference is finite, or if `ax` is given and there are several panels.
     """
-    limit = (15 if style == "paper" else 30) if limit is None else limit
-    check_positive_int("limit", limit, MetricError)
     whole = table.differences if isinstance(table, (Comparison, Benchmark)) else table
     frame = whole[whole["metric"] == next(iter(table.keys))] if isinstance(table, Comparison) else whole
     missing = [name for name in ("difference", "low", "high") if name not in frame.columns]
@@ -309,12 +308,17 @@ def difference_plot(
             shown = display_of(metric)
             heading = f"difference of {shown.heading}{' (lower is better)' if shown.lower_is_better else ''}"
             parts.append((heading, short("".join(map(printable, on)), MAX_DATASET), leader_first(part)))
+    if limit is None:
+        limit = 30 if style != "paper" else 15 if any("\n" in label for label in labels) else 24
+    check_positive_int("limit", limit, MetricError)
     parts = [(*words, part.iloc[: max(1, limit // len(parts))]) for *words, part in parts]
     n_drawn = sum(len(part) for *_, part in parts)
-    size = f"{f'first {n_drawn:,} of ' if n_drawn < len(frame) else ''}{counted(len(frame), 'difference')}"
+    size = counted(len(frame), "difference")
+    cautions = (f"drawn: the first {n_drawn:,} of {size}",) if n_drawn < len(frame) else ()
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
-    return draw(figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}"), style, ax, title)
+    figure = figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}")
+    return draw(replace(figure, cautions=cautions), style, ax, title)
 
 
 @names_unknown_arguments(test=f"{GONE}Conover's test tells equal models apart too often; Nemenyi's test is drawn")
@@ -328,9 +332,9 @@ def critical_differences(
 ) -> Figure:
     """Draw the critical-difference diagram: mean ranks of models over datasets, and bars that join similar models.
 
-    The models hang on an axis of mean ranks, the best one at the left. A thick bar joins a group of models; no two
-    models of the group differ significantly by Nemenyi's test. A ruler above the axis shows the critical difference.
-    Without a test, there are no bars, and the title says so.
+    The models hang on an axis of mean ranks, the best one at the left, with a dot. A thick bar joins a group of models;
+    no two models of the group differ significantly by Nemenyi's test. A ruler above the axis shows the critical
+    difference. Without a test, there are no bars, and the title says so.
 
     Parameters
     ----------
@@ -365,12 +369,14 @@ def critical_differences(
     groups = [(models.index(group[0]), models.index(group[-1])) for group in across.groups]
     told = f"; {'bars join models that are not' if groups else 'all models are'} told apart"
     told += f" (Nemenyi's test, significance level {across.alpha:g})"
-    told += "; few datasets, so only very large differences show" if n_datasets < FEW_DATASETS else ""
     told = told if across.nemenyi is not None else ", no result of Nemenyi's test"
     difference = None if across.nemenyi is None else across.nemenyi.critical_difference
     x_name = f"mean rank over {counted(n_datasets, 'dataset')} (1 is best)"
     heading = f"{display_of(across.metric).heading}: mean ranks{told}"
-    return draw(figures.rank_diagram(ranks, groups, difference, heading, x_name), style, ax, title)
+    is_weak = difference is not None and n_datasets < FEW_DATASETS
+    cautions = ("few datasets, so only very large differences show",) if is_weak else ()
+    figure = figures.rank_diagram(ranks, groups, difference, heading, x_name)
+    return draw(replace(figure, cautions=cautions), style, ax, title)
 
 
 @names_unknown_arguments()
@@ -405,10 +411,9 @@ def calibration_curve(
     """
     table = reliability_curve(labels, probabilities, bins, strategy)
     filled = table[table["n"] > 0]
-    gap = (filled["n"] * (filled["mean_probability"] - filled["observed"]).abs()).sum() / filled["n"].sum()
-    heading = (
-        f"Calibration: n = {filled['n'].sum():,} examples, {len(filled)} of {len(table)} bins filled, ECE {gap:.4f}"
-    )
+    n = filled["n"].sum()
+    gap = (filled["n"] * (filled["mean_probability"] - filled["observed"]).abs()).sum() / n
+    heading = f"Calibration: n = {n:,} examples, {len(filled)} of {len(table)} bins filled, ECE {gap:.4f}"
     return draw(figures.calibration(filled, heading, has_counts=ax is None), style, ax, title)
 
 
@@ -429,7 +434,9 @@ def precision_recall(
     pointwise 95% intervals of the mean for other queries (normal approximation; queries count as independent). The
     legend has the area below the drawn curve (trapezoidal rule) with such an interval. Of ten and more models, only the
     first has a band and an interval.
-    The dotted line is the mean share of relevant items in the lists: about the precision of a random order.
+    The dotted line is the mean share of relevant items in the lists: about the precision of a random order. If more
+    than half of the axis would be empty between it and the curves, the axis begins near the curves, and only the legend
+    has this share.
 
     Parameters
     ----------
@@ -469,10 +476,11 @@ def roc(
     """Draw the ROC curve of each model that is the mean of the curves of its queries.
 
     x is the false positive rate, y is the true positive rate: the mean of all queries that have both relevant and
-    irrelevant items, at 101 false positive rates. If a list has 100 items or more, the x axis is logarithmic and begins
-    at 1 / the length of the longest list, since answers of use stand among the first items; else it is linear and the
-    curve starts at (0, 0). The legend has the mean of the areas below the curves of the queries (on linear axes), in
-    which tied pairs count one half; the intervals are those of `precision_recall`. The dotted line is a random order.
+    irrelevant items, at 101 false positive rates. If a list has 100 items or more, the x axis is logarithmic, with 401
+    false positive rates, and begins at 1 / the length of the longest list, since answers of use stand among the first
+    items; else it is linear and the curve starts at (0, 0). The legend has the mean of the areas below the curves of
+    the queries (on linear axes), in which tied pairs count one half; the intervals are those of `precision_recall`. The
+    dotted line is a random order.
 
     Parameters
     ----------
@@ -494,9 +502,9 @@ def roc(
     def rows_of(found: RankedLists, longest: int) -> tuple[Numbers, Numbers, Numbers]:
         curves = [curve.to_numpy().T for _, curve in roc_curves(found)[["query", "fpr", "tpr"]].groupby("query")]
         is_log = longest >= MIN_LOG
-        grid = np.geomspace(1.0 / longest, 1.0, ROC_POINTS) if is_log else np.linspace(0.0, 1.0, ROC_POINTS)
+        grid = np.geomspace(1.0 / longest, 1.0, LOG_POINTS) if is_log else np.linspace(0.0, 1.0, ROC_POINTS)
         # Where a curve rises vertically, np.interp returns the upper end.
-        rows = np.array([np.interp(grid, fpr, tpr) for _, fpr, tpr in curves]).reshape(-1, ROC_POINTS)
+        rows = np.array([np.interp(grid, fpr, tpr) for _, fpr, tpr in curves]).reshape(-1, len(grid))
         areas = np.array([_area(fpr, tpr) for _, fpr, tpr in curves])
         return (grid, rows, areas) if is_log else (np.append(0.0, grid), np.insert(rows, 0, 0.0, axis=1), areas)
 
@@ -606,15 +614,13 @@ def _draw_ranks(
             raise MetricError(f"{build.__name__} needs ranks; result {name!r} {ranks_are}")
     shown = list(named.values())
     cautions = _differing(shown)
-    is_cut = build is figures.rank_distribution and len(shown) > figures.MAX_BESIDE
-    cautions += [f"drawn: the first {figures.MAX_BESIDE} of {len(shown)} models"] if is_cut else []
+    cautions += ["the numbers of ranks differ"] if len(set(sizes)) > 1 else []
     cautions += [f"{sum(unknown):,} ranks are bounded or unknown, not drawn"] if any(unknown) else []
-    n, labels = f"n = {sizes[0]:,} ranks", distinct_labels(list(named), style_of(style).label)
-    if len(set(sizes)) > 1:
-        shown_names = distinct_labels(list(named), 24)
-        n, labels = "n in the legend", [f"{name} (n = {size:,})" for name, size in zip(shown_names, sizes)]
-    of = " of the best model" if build is figures.hits_curve and len(shown) >= figures.MANY_CURVES else ""
-    figure = build(labels, count(shown), f"{HEADINGS[build]} on {_dataset_of(shown[0])}: {n}, with 95% intervals{of}")
+    n = f"n = {f'{min(sizes):,} to ' if len(set(sizes)) > 1 else ''}{max(sizes):,} ranks"
+    is_curve, has_rows = build is figures.hits_curve, len(shown) > figures.MAX_BESIDE
+    labels = distinct_labels(list(named), style_of(style).label * (3 if is_curve or has_rows else 4) // 4)
+    more = {"has_legend": True} if is_curve and ax is not None else {}
+    figure = build(labels, count(shown), f"{HEADINGS[build]} on {_dataset_of(shown[0])}: {n}", **more)
     return draw(replace(figure, cautions=("; ".join(cautions),)), style, ax, title)
 
 

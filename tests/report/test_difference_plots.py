@@ -10,7 +10,7 @@ from kgeval import MetricError, MissingExtra, ProtocolError
 from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.report import plots
 from kgeval.report.colours import COLOURS
-from kgeval.report.figure_matplotlib import INK
+from kgeval.report.figure_matplotlib import GREY, INK
 
 # By hand: mean ranks C 1, A 2.5, B 2.5, D 4.
 VALUES = pd.DataFrame(
@@ -37,8 +37,8 @@ def made(n_models, n_datasets, name="model {}"):
 
 def lines_of(axes, kind):
     """The parts of the lines of a colour: thick bars, or thin dark lines, hangers with three points each."""
-    colour = {"bar": COLOURS[0], "ink": INK}[kind]
-    return [line.get_xydata().tolist() for line in axes.lines if line.get_color() == colour]
+    colours = {"bar": [GREY], "ink": [INK, COLOURS[0]]}[kind]
+    return [line.get_xydata().tolist() for line in axes.lines if line.get_color() in colours]
 
 
 def title_of(figure):
@@ -61,6 +61,8 @@ def test_models_bars_and_ruler():
     assert [line[0] for line in hangers] == [[1.0, 0.0], [2.5, 0.0], [2.5, 0.0], [4.0, 0.0]]
     assert all(start[0] == corner[0] and corner[1] == end[1] < 0 for start, corner, end in hangers)
     assert [end[0] for _, _, end in hangers] == pytest.approx([0.91, 0.91, 4.09, 4.09])
+    assert [line.get_color() for line in axes.lines[1:5]] == [COLOURS[0], INK, INK, INK]  # the best one
+    assert axes.collections[0].get_offsets().tolist() == [[1.0, 0.0]]
     # Best at the top left, worst at the top right.
     assert hangers[0][1][1] > hangers[1][1][1]
     assert hangers[3][1][1] > hangers[2][1][1]
@@ -78,7 +80,7 @@ def test_models_bars_and_ruler():
     assert axes.get_yticks().tolist() == [hangers[0][1][1], hangers[1][1][1]]
     assert [text.xy[1] for text in axes.texts[:2]] == [hangers[2][1][1], hangers[3][1][1]]
     assert title_of(figure) == (
-        "MRR: mean ranks; bars join models that are not told apart (Nemenyi's test, significance level 0.05); few "
+        "MRR: mean ranks; bars join models that are not told apart (Nemenyi's test, significance level 0.05) few "
         "datasets, so only very large differences show"
     )
     assert axes.get_xlabel() == "mean rank over 8 datasets (1 is best)"

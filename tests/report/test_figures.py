@@ -33,11 +33,12 @@ def models(n):
     }
 
 
-FOUR, MANY = models(4), models(9)
+FOUR, MANY, TWELVE = models(4), models(9), models(12)
 FIGURES = {
     "rank_distribution": lambda: plots.rank_distribution(FOUR),
     "rank_distribution of nine": lambda: plots.rank_distribution(MANY),
     "hits_curve": lambda: plots.hits_curve(MANY, limit=12),
+    "hits_curve of twelve": lambda: plots.hits_curve(TWELVE, limit=12),
     "relation_comparison": lambda: plots.relation_comparison(FOUR),
     "degree_curve": lambda: plots.degree_curve(FOUR, column="side"),
     "difference_plot": lambda: plots.difference_plot(kgeval.compare(FOUR, metrics="mrr,mr")),
@@ -231,3 +232,17 @@ def test_labels_of_svg_are_escaped_and_do_not_overlap(value_of):
     assert all(
         0 < float(text.get("x") or 1) < width and 0 <= float(text.get("y") or 1) < height for text in root.iter("text")
     )
+
+
+@pytest.mark.parametrize("plot", [plots.hits_curve, plots.rank_distribution])
+def test_every_model_is_named_in_svg(value_of, plot):
+    """Twelve long names that differ in the middle stay different, inside the drawing; no two are at one place."""
+    names = [f"a model with a long name, number {i}, of an experiment" for i in range(12)]
+    root = ElementTree.fromstring(svg(value_of(lambda: plot(dict(zip(names, TWELVE.values()))))))
+    _, _, width, height = numbers(root.get("viewBox"))
+    named = [text for text in root.iter("text") if "…" in (text.text or "")]
+    assert len({text.text for text in named}) == 12
+    places = sorted(float(text.get("y")) for text in named)
+    assert min(two - one for one, two in zip(places, places[1:])) > 11
+    assert 0 < places[0] < places[-1] < height
+    assert all(0 < float(text.get("x")) < width for text in named)

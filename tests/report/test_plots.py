@@ -19,7 +19,7 @@ from kgeval.display.html_tables import short
 from kgeval.errors import ProtocolError
 from kgeval.metrics.retrieval.curves import roc_curves
 from kgeval.metrics.retrieval.inputs import from_ranking, from_scores
-from kgeval.report import figure_matplotlib, plots
+from kgeval.report import figure_matplotlib, figures, plots
 from kgeval.report.colours import COLOURS, DARK_COLOURS, DASHES, HATCHES, MARKERS
 from kgeval.report.figure_matplotlib import TICK_SIZES, overlapping, tick_texts
 from kgeval.report.figures import brief_bin
@@ -66,6 +66,18 @@ def legend_texts(axes):
     legends = [axes.get_legend(), *axes.figure.legends]
     shown = [(text.get_window_extent(), text.get_text()) for legend in legends if legend for text in legend.get_texts()]
     return [text for box, text in sorted(shown, key=lambda pair: (-round(pair[0].y0), pair[0].x0))]
+
+
+def named_in(axes):
+    """The names beside the curves of an axes, from top to bottom."""
+    return [text.get_text() for text in sorted(axes.texts, key=lambda text: -text.xy[1])]
+
+
+def curves_of(axes):
+    """The lines of an axes but the first, which leads from the curves to their names."""
+    leaders, *curves = axes.lines
+    assert leaders.get_alpha() == 0.3
+    return curves
 
 
 def title_of(figure):
@@ -126,12 +138,42 @@ def test_a_tower_of_ties_is_marked(drawing, results):
     assert np.array(boxes_of(axes)[-2:]) == pytest.approx(np.array([(0.58, 0.0, 0.84, 0.2), (1.58, 0.0, 0.84, 2 / 60)]))
 
 
-def test_of_many_models_the_first_four_are_drawn(drawing, results):
-    """Of five models the bars of the first four, as alone; the title says so."""
-    four, five = (plots.rank_distribution(dict(zip("abcde", [results[0]] * n))) for n in (4, 5))
-    assert boxes_of(five.axes[0]) == boxes_of(four.axes[0])
-    assert legend_texts(five.axes[0])[:4] == list("abcd")
-    assert title_of(five) == f"{title_of(four)} drawn: the first 4 of 5 models"
+@pytest.mark.parametrize("style", ["screen", "paper"])
+def test_of_many_models_each_has_a_row(drawing, six, style):
+    """The best one at the top; the borders are hits@1, @3, @10 and @30 by a loop; 40 ranks are in all bins."""
+    tied = replaced(six["m1"], table=six["m1"].table.assign(tied_filtered=[1] * 5 + [0] * 75))
+    figure = plots.rank_distribution({**six, "m1": tied}, style=style)
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(six)
+    assert axes.yaxis_inverted()
+    boxes, cuts = np.array(boxes_of(axes)).reshape(5, 6, 4), (0, 1, 3, 10, 30, 40)
+    for row, result in enumerate({**six, "m1": tied}.values()):
+        ranks = np.ceil(ranks_of(result))
+        borders = [sum(rank <= k for rank in ranks) / 80 for k in cuts]
+        assert boxes[:, row, 0] == pytest.approx(borders[:-1])
+        assert boxes[:, row, 0] + boxes[:, row, 2] == pytest.approx(borders[1:])
+        assert boxes[:, row, 1] + boxes[:, row, 3] / 2 == pytest.approx([row] * 5)
+        ((low, y), (high, _)) = segments(axes.lines[0])[row]
+        interval = result.interval("hits@1")
+        assert (low, high, y) == (pytest.approx(interval.low), pytest.approx(interval.high), row)
+    shades = [patch.get_alpha() for patch in axes.patches[::6]]
+    assert shades == sorted(shades, reverse=True)
+    assert all(one - two >= 0.1 for one, two in zip(shades, shades[1:]))
+    assert legend_texts(axes) == ["rank 1", "2–3", "4–10", "11–30", "31–40"]
+    (text,) = axes.texts
+    assert (text.get_text(), text.xy) == ("6% tied", (1.0, list(six).index("m1")))
+    words = f"Distribution of ranks on {tied.facts['dataset']}: n = 80 ranks, with 95% intervals of hits@1"
+    assert figure.get_label() == words
+    assert title_of(figure) == (words if style == "screen" else "")
+
+
+def test_a_row_of_many_bins_ends_with_all_further_ranks(drawing, results):
+    """Of 40,000 candidates, the last of six bins has all ranks over 100; it reaches 1, as all ranks are known."""
+    table = results[0].table.assign(better_filtered=range(0, 30_000, 500), tied_filtered=0, rivals_filtered=39_999)
+    five = plots.rank_distribution(dict(zip("abcde", [replaced(results[0], table=table)] * 5))).axes[0]
+    assert legend_texts(five) == ["rank 1", "2–3", "4–10", "11–30", "31–100", "over 100"]
+    left, bottom, width, _ = boxes_of(five)[-1]
+    assert (left, left + width, bottom) == (pytest.approx(1 / 60), pytest.approx(1.0), 3.6)
 
 
 def test_bins_of_ranks_cover_each_rank_once(drawing, results):
@@ -160,7 +202,8 @@ def test_hits_curve(drawing, results):
     """Each point is the result's own hits@k, each edge of the band its interval, the dotted line its chance level."""
     figure = plots.hits_curve(results, NAMES, limit=7)
     axes = figure.axes[0]
-    for result, line, band in zip(results, axes.lines, axes.patches):
+    one, two, by_chance = curves_of(axes)
+    for result, line, band in zip(results, (one, two), axes.patches):
         assert xy(line) == [[k, pytest.approx(result[f"hits@{k}"], rel=1e-12)] for k in range(1, 8)]
         edges = band.get_xy()
         for k in range(1, 8):
@@ -168,42 +211,111 @@ def test_hits_curve(drawing, results):
             at = edges[edges[:, 0] == k, 1]
             assert (min(at), max(at)) == pytest.approx((interval.low, interval.high))
     chance = [[k, pytest.approx(results[0].chance(f"hits@{k}").value, rel=1e-12)] for k in range(1, 8)]
-    assert xy(axes.lines[2]) == chance
-    assert legend_texts(axes) == [*NAMES, "chance"]
+    assert xy(by_chance) == chance
+    assert sorted(named_in(axes)) == sorted([*NAMES, "chance"])
+    assert not figure.legends
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("k (filtered ranks, ties at their mean)", "hits@k")
     assert axes.get_xscale() == "log"
     with pytest.raises(MetricError, match="limit must be an integer of at least 1; got 0"):
         plots.hits_curve(results, limit=0)
     many = plots.hits_curve(results[0], limit=500).axes[0]
-    cuts = many.lines[0].get_xdata().tolist()
+    cuts = curves_of(many)[0].get_xdata().tolist()
     assert (len(cuts), cuts[:3], cuts[-1]) == (39, [1, 2, 3], 500)
     assert {1, 3, 10, 30, 100, 300} <= set(cuts)
     assert max(many.patches[0].get_xy()[:, 0]) == 500
 
 
-def test_of_ten_models_four_have_colours(drawing, results):
-    """The others are grey and thin, with one entry of the legend."""
+def test_of_ten_models_the_first_has_a_band(drawing, results):
+    """All have the colours of their places and are named beside the curves, on axes of the user in a legend."""
     worse = replaced(results[1], table=results[1].table.assign(better_filtered=6))
     named = {f"m{i}": results[i % 2] for i in range(9)} | {"worse": worse}
-    axes = plots.hits_curve(named, limit=3).axes[0]
-    *others, one, two, three, four, chance = axes.lines
-    assert [xy(line)[-1][1] for line in others] == [result["hits@3"] for result in [*named.values()][4:]]
-    assert {(line.get_color(), line.get_alpha()) for line in others} == {(figure_matplotlib.INK, 0.4)}
-    assert [line.get_color() for line in (one, two, three, four)] == list(COLOURS[:4])
+    figure = plots.hits_curve(named, limit=3)
+    (axes,) = figure.axes
+    *lines, chance = curves_of(axes)
+    assert [xy(line)[-1][1] for line in lines] == [result["hits@3"] for result in named.values()]
+    assert [line.get_color() for line in lines] == list(COLOURS[:10])
+    assert names_of_models(figure) == list(named)
     assert xy(chance)[0][1] == pytest.approx(results[0].chance("hits@1").value)
-    assert title_of(plots.hits_curve(named)).endswith("with 95% intervals of the best model")
+    assert title_of(figure).endswith("with 95% intervals of the best model")
     (band,) = axes.patches
     assert (min(band.get_xy()[:, 0]), max(band.get_xy()[:, 1])) == (
         1,
         pytest.approx(results[0].interval("hits@3").high),
     )
-    assert legend_texts(axes) == ["m0", "m1", "m2", "m3", "6 other models", "chance"]
     nine = plots.hits_curve(dict(list(named.items())[:9]), limit=3).axes[0]
-    assert (legend_texts(nine), len(nine.patches)) == ([*list(named)[:9], "chance"], 9)
+    assert (sorted(named_in(nine)), len(nine.patches)) == (["chance", *list(named)[:9]], 9)
+    own = drawing.figure.Figure().subplots()
+    plots.hits_curve(named, limit=3, ax=own)
+    assert [text.get_text() for text in own.get_legend().get_texts()] == [*named, "chance"]
+    assert not own.texts
+
+
+def values_of_curves(values, names):
+    """Figure of curves with these values at the first and the last k."""
+    found = {"k": [1, 10], "values": values, "low": values, "high": values, "bounds": [None] * len(values)}
+    return figures.hits_curve(names, {**found, "chance": [0.01, 0.1]}, "hits")
+
+
+@pytest.mark.parametrize("style", ["screen", "paper"])
+@pytest.mark.parametrize("n", [2, 4, 11, 15])
+def test_names_beside_curves_do_not_overlap(drawing, n, style):
+    """Of curves of any values, also equal ones: each name is drawn, in the order of the values, and none is cut."""
+    rng = np.random.default_rng(n)
+    for values in ([[0.5, 0.9]] * n, rng.random((n, 2)).tolist(), (0.9 + 0.1 * rng.random((n, 2)).round(1)).tolist()):
+        names = [f"{'model'[: 1 + i % 5]} {i}" for i in range(n)]
+        panel = values_of_curves(values, names).panels[0]
+        figure = figure_matplotlib.draw(values_of_curves(values, names), style, None, None)
+        figure.draw_without_rendering()
+        texts, side = figure.axes[0].texts, 0 if panel.is_mirrored else 1
+        assert not overlapping(texts)
+        assert all(box.y0 > 0 and box.y1 < figure.bbox.height for box in (t.get_window_extent() for t in texts))
+        ends = {**{name: value[side] for name, value in zip(names, values)}, "chance": (0.01, 0.1)[side]}
+        assert named_in(figure.axes[0]) == sorted(ends, key=lambda name: -ends[name])
+        for start, end in segments(figure.axes[0].lines[0]):
+            assert start[1] in ends.values()
+            assert end[1] in [pytest.approx(text.xy[1]) for text in texts]
+
+
+def test_names_stand_where_curves_differ(drawing):
+    """At the left if the curves meet at the right; the values of the axis are then at the right."""
+    spread, near = np.linspace(0.1, 0.9, 6).tolist(), [1.0] * 6
+    names = list("abcdef")
+    figure = values_of_curves(list(map(list, zip(spread, near))), names)
+    axes = figure_matplotlib.draw(figure, "screen", None, None).axes[0]
+    assert {text.xy[0] for text in axes.texts} == {0.0}
+    assert axes.yaxis.get_ticks_position() == axes.yaxis.get_label_position() == "right"
+    assert (axes.get_xlim()[0], axes.get_xlim()[1]) == pytest.approx((10**-0.12, 10**1.02))
+    other = values_of_curves(list(map(list, zip(near, spread))), names)
+    axes = figure_matplotlib.draw(other, "screen", None, None).axes[0]
+    assert {text.xy[0] for text in axes.texts} == {1.0}
+    assert axes.yaxis.get_ticks_position() == axes.yaxis.get_label_position() == "left"
+
+
+def test_places_are_moved_apart():
+    """Random places: order kept, gaps kept, within 0.02 to 0.98; their moves are least, by another method."""
+    rng = np.random.default_rng(1)
+    for n in range(1, 30):
+        places, gap = rng.random(n).round(1), 0.9 / n
+        moved = figures.moved_apart(places, gap)
+        order = np.lexsort((-np.arange(n), places))
+        assert (np.diff(moved[order]) >= gap - 1e-9).all()
+        assert moved.min() >= 0.02 - 1e-9
+        assert moved.max() <= 0.98 + 1e-9
+        blocks = []  # pool adjacent violators
+        for value in (places[order] - gap * np.arange(n)).tolist():
+            blocks.append([value])
+            while len(blocks) > 1 and statistics.mean(blocks[-2]) > statistics.mean(blocks[-1]):
+                blocks[-2:] = [blocks[-2] + blocks[-1]]
+        levels = np.array([statistics.mean(block) for block in blocks for _ in block])
+        expected = np.clip(levels, 0.02, 0.98 - gap * (n - 1)) + gap * np.arange(n)
+        assert moved[order] == pytest.approx(expected)
+    assert figures.moved_apart([0.9, 0.1, 0.5], 0.4).tolist() == pytest.approx([0.9, 0.1, 0.5])
+    # The middle of a cluster stays, what is far from it does not move.
+    assert figures.moved_apart([0.9, 0.5, 0.5, 0.5, 0.1], 0.1) == pytest.approx([0.9, 0.6, 0.5, 0.4, 0.1])
 
 
 def test_results_of_different_kinds_are_told_apart(drawing, results):
-    """Not the same dataset: said in the title; not as many ranks: beside each name."""
+    """Not the same dataset, not as many ranks: said below the title, in a paper without a title."""
     short = replaced(
         results[1],
         table=results[1].table.iloc[:7],
@@ -211,10 +323,10 @@ def test_results_of_different_kinds_are_told_apart(drawing, results):
         facts={**results[1].facts, "dataset_fingerprint": "other"},
     )
     figure = plots.rank_distribution([results[0], short], ["a", "b" * 50])
-    assert title_of(figure).endswith(
-        "n in the legend, with 95% intervals not comparable: the results differ in dataset"
-    )
-    assert legend_texts(figure.axes[0])[:2] == [f"a (n = {len(results[0].table)})", f"{'b' * 12}…{'b' * 11} (n = 7)"]
+    cautions = "not comparable: the results differ in dataset; the numbers of ranks differ"
+    assert title_of(figure).endswith(f"n = 7 to {len(results[0].table)} ranks, with 95% intervals {cautions}")
+    paper = plots.rank_distribution([results[0], short], ["a", "b" * 50], style="paper")
+    assert title_of(paper) == cautions
 
 
 FRAME = pd.DataFrame(
@@ -482,6 +594,33 @@ def test_the_roc_of_long_lists_is_logarithmic(drawing):
     assert xy(chance) == [[x, x] for x, _ in xy(mean)]
 
 
+def test_stairs_of_logarithmic_curves_are_steep(drawing):
+    """Of 5,000 items, of which those at places 1, 3, 7 and 15 are relevant: what rises, rises within 3% of a place."""
+    items = np.zeros(5000, dtype=int)
+    items[[0, 2, 6, 14]] = 1
+    points = np.array(xy(plots.roc(from_ranking([items])).axes[0].lines[1]))
+    n, before = 4996, np.array([0, 1, 4, 11])  # irrelevant items before each relevant one
+    expected = [(before / n <= x).sum() / 4 for x, _ in points]
+    assert points[:, 1] == pytest.approx(expected)
+    assert sorted(set(expected)) == [0.25, 0.5, 0.75, 1.0]
+    assert (points[1:, 0] / points[:-1, 0]).max() < 1.03
+
+
+def test_the_axis_of_precision_leaves_a_far_chance_level_out(drawing):
+    """Precision 1 and 3/4 to 1/2, chance 1/100 and less: the axis begins near 1/2 and the legend says why."""
+    lists = {"a": from_ranking([[1] + [0] * 99]), "b": from_ranking([[1, 1, 1, 0, 1, 1, 0, 1, 1, 1] + [0] * 990])}
+    axes = plots.precision_recall(lists).axes[0]
+    assert 0.6 < axes.get_ylim()[0] < 0.8
+    assert [text for text in legend_texts(axes) if "chance" in text] == [
+        "a, chance: 0.0100, below the axis", "b, chance: 0.0080, below the axis"
+    ]  # fmt: skip
+    assert len(axes.lines) == 2
+    near = plots.precision_recall({**lists, "c": from_ranking([[0, 0, 0, 1]])}).axes[0]
+    assert near.get_ylim()[0] < 0
+    assert len(near.lines) == 6
+    assert not any("below" in text for text in legend_texts(near))
+
+
 def test_curves_of_several_models(drawing, results):
     """One curve for each of results, of lists by name, or of a comparison, whose best model is the first."""
     lists = [result.lists() for result in results]
@@ -538,13 +677,14 @@ def test_difference_plot_of_a_table(drawing):
     assert segments(shares.lines[1]) == [[[0.05, 0.0], [0.15, 0.0]]]
     assert (dots(ranks), faces(ranks)) == ([[[-20.0, 0.0]]], [False])
     assert segments(ranks.lines[1]) == [[[-45.0, 0.0], [5.0, 0.0]]]
-    assert title_of(figure) == "first 3 of 4 differences, n = 480; filled: the interval excludes 0"
+    cut = "drawn: the first 3 of 4 differences"
+    assert title_of(figure) == f"4 differences, n = 480; filled: the interval excludes 0 {cut}"
     decided = plots.difference_plot(table.assign(better=["", "$A$", "C", ""]))
     assert [faces(axes) for axes in decided.axes] == [[False, True], [True]]
-    assert title_of(decided) == "first 3 of 4 differences, n = 480; filled: decided"
+    assert title_of(decided) == f"4 differences, n = 480; filled: decided {cut}"
     relations = plots.difference_plot(table.drop(columns=["first", "metric"]).set_axis(list("wxyz")), limit=2)
     assert [label.get_text() for label in relations.axes[0].get_yticklabels()] == ["w", "x"]
-    assert title_of(relations) == "first 2 of 4 differences; filled: the interval excludes 0"
+    assert title_of(relations) == "4 differences; filled: the interval excludes 0 drawn: the first 2 of 4 differences"
     with pytest.raises(MetricError, match="needs the columns difference, low and high; missing: low, high"):
         plots.difference_plot(table[["difference"]])
     with pytest.raises(MetricError, match="difference_plot needs a finite difference; got none in 1 rows"):
@@ -585,7 +725,7 @@ def test_difference_plots_start_with_the_leader(drawing, six):
     few = plots.difference_plot(comparison.differences, limit=10)
     assert [len(dots(axes)[0]) for axes in few.axes] == [5, 5]
     assert all(label.get_text().startswith(by_value[0]) for axes in few.axes for label in axes.get_yticklabels())
-    assert title_of(few).startswith("first 10 of 30 differences")
+    assert title_of(few).endswith("drawn: the first 10 of 30 differences")
 
 
 def test_difference_plot_of_a_benchmark(drawing, six):
@@ -606,22 +746,37 @@ def test_difference_plot_of_a_benchmark(drawing, six):
         plots.hits_curve(bench)
 
 
+def names_of_models(figure):
+    """The names beside curves in the order of the colours, which the marks beside them have."""
+    (axes,) = figure.axes
+    names = {text.xy[1]: text.get_text() for text in axes.texts}
+    from matplotlib.colors import to_hex
+
+    colours = [COLOURS.index(to_hex(dots.get_facecolor()[0])) for dots in axes.collections]
+    assert colours == sorted(colours)
+    return [names[dots.get_offsets()[0][1]] for dots in axes.collections]
+
+
 def test_models_of_comparisons_and_benchmarks_come_best_first(drawing, six):
     """Whatever their order there; a list keeps its order."""
     comparison, bench = kgeval.compare(six, metrics="mr"), kgeval.benchmark({(name, "x"): six[name] for name in six})
     by_value = comparison.values["mr"].sort_values().index.tolist()
-    assert legend_texts(plots.hits_curve(comparison).axes[0]) == [*by_value, "chance"]
+    assert names_of_models(plots.hits_curve(comparison)) == by_value
     by_value = bench.values["x"].sort_values(ascending=False).index.tolist()
     assert legend_texts(plots.relation_comparison(bench).axes[0]) == by_value
-    assert legend_texts(plots.hits_curve(six).axes[0]) == [*six, "chance"]
+    assert names_of_models(plots.hits_curve(six)) == list(six)
 
 
 def test_no_marker_is_cut(drawing, results):
     """The axis of k goes on beyond the first and the last marker; its ticks do not."""
-    axes = plots.hits_curve(results, limit=100).axes[0]
+    axes = drawing.figure.Figure().subplots()
+    plots.hits_curve(results, limit=100, ax=axes)
     low, high = axes.get_xlim()
     assert 0.85 < low < 0.95
     assert 105 < high < 115
+    axes = plots.hits_curve(results, limit=100).axes[0]
+    (beside,) = {dots.get_offsets()[0][0] for dots in axes.collections}
+    assert axes.get_xlim()[0] < min(1, beside) < max(100, beside) < axes.get_xlim()[1]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "3", "10", "30", "100"]
 
 
@@ -646,7 +801,8 @@ def test_names_of_pairs_and_relations_stay_different(drawing):
     pairs = pd.DataFrame({"first": first, "second": first[1:] + first[:1], "metric": "mrr"})
     figure = plots.difference_plot(pairs.assign(difference=0.1, low=0.0, high=0.2), style="paper")
     labels = [text.get_text().split(" −\n") for text in figure.axes[0].get_yticklabels()]
-    assert sorted(labels) == [[f"a model wi…ng name, {i}", f"a model wi…ng name, {j}"] for i, j in zip("0123", "1230")]
+    shown = [f"a model wit…ong name, {i}" for i in range(4)]
+    assert sorted(labels) == [list(pair) for pair in zip(shown, shown[1:] + shown[:1])]
     short_names = figure_of_pairs(["ComplEx", "DistMult"], style="paper").axes[0].get_yticklabels()
     assert [text.get_text() for text in short_names] == ["ComplEx − DistMult"]
     paths = [f"/award/{kind}/award_honor/winner_of_the_award" for kind in ("winners", "nominees")]
@@ -656,7 +812,7 @@ def test_names_of_pairs_and_relations_stay_different(drawing):
     figure = plots.relation_comparison(frame, style="paper")
     assert labels_in(figure.axes[0]) == [
         "…/winners/award_honor/winner_of_the_award (20)",
-        "…/award_honor/winner_of_the_award (10)",
+        "…/nominees/award_honor/winner_of_the_award (10)",
     ]
     region = "/film/film/release_date_s./film/film_regional_release_date/film_release_region"
     longer = "/award/award_nominated_work/award_nominations./award/award_nomination/award_nominee"
@@ -670,7 +826,7 @@ def test_names_of_pairs_and_relations_stay_different(drawing):
 def test_a_paper_has_fewer_relations(drawing, six):
     many = pd.DataFrame({"n": 20, "mrr": np.linspace(0.1, 0.9, 40)}, index=[f"r{i}" for i in range(40)])
     counts = [len(plots.relation_comparison(many, style=style).axes[0].texts) for style in STYLES]
-    assert counts == [20, 12]
+    assert counts == [20, 10]
 
 
 def test_panels_of_one_metric_have_one_axis(drawing):
@@ -696,7 +852,7 @@ def test_relations_are_filled_where_they_are_decided(drawing, six):
     pairs = plots.difference_plot(comparison, title=None, style="paper")
     dataset = comparison.results[0].facts["dataset"]
     said = f"1 difference on {dataset}, n = 80; filled: decided, interval excludes 0 (Holm, 5 tests)"
-    assert title_of(pairs) == said
+    assert (pairs.get_label(), title_of(pairs)) == (said, "")
     assert len(plots.difference_plot(comparison.differences).axes) == 5  # each metric
     as_they_are = plots.difference_plot(frame.drop(columns=["low_corrected", "high_corrected"]))
     assert title_of(as_they_are) == "2 differences; filled: decided"
@@ -1002,6 +1158,33 @@ def test_ax_of_the_user(drawing, results, name):
         DRAWN[name](results, style="poster")
 
 
+@pytest.mark.parametrize("name", DRAWN)
+def test_the_title_of_a_paper_is_its_caption(drawing, results, name):
+    """The words are the label of the figure in both styles; a paper has a title only if the user gives one."""
+    screen, paper, named = (
+        DRAWN[name](results, style=style, title=title)
+        for style, title in (("screen", None), ("paper", None), ("paper", "Mine"))
+    )
+    words = screen.get_label()
+    assert len(words) > 10
+    assert paper.get_label() == named.get_label() == words
+    assert title_of(screen).startswith(words)
+    assert (words in title_of(paper), title_of(named).startswith("Mine")) == (False, True)
+    assert title_of(screen) == f"{words} {title_of(paper)}".strip()
+    axes = drawing.figure.Figure().subplots()
+    DRAWN[name](results, style="paper", ax=axes)
+    assert (axes.get_label(), axes.figure.get_label()) == (words, "")
+
+
+def test_figures_of_papers_are_low(drawing, results):
+    """Curves with names beside them have 2.2 inches, others a line of a legend more."""
+    heights = [
+        plot(results, style="paper").get_figheight() for plot in (plots.hits_curve, plots.rank_distribution, plots.roc)
+    ]
+    assert heights[0] < 2.25
+    assert max(heights) < 2.9
+
+
 def test_cautions_stay_below_a_title_of_the_user(drawing, results):
     other = replaced(results[1], facts={**results[1].facts, "dataset_fingerprint": "other"})
     for title in ("Mine", ""):
@@ -1018,7 +1201,7 @@ def test_names_replace_labels(drawing, results):
     axes = plots.relation_comparison([FRAME, OTHER], names=names).axes[0]
     assert labels_in(axes)[:3] == ["$many$ (40)", "none (5)", "Few (3)"]
     assert legend_texts(axes) == ["First", "model 2"]
-    assert legend_texts(plots.hits_curve({"m1": results[0], "m2": results[1]}, names).axes[0])[:2] == ["One", "m2"]
+    assert names_of_models(plots.hits_curve({"m1": results[0], "m2": results[1]}, names)) == ["One", "m2"]
     bucket = plots.degree_curve(FRAME, names={"few": "Few", "relation": "Group"}).axes[0]
     assert "Few" in [label.get_text() for label in bucket.get_xticklabels()]
     assert bucket.get_xlabel() == "Group"
@@ -1052,7 +1235,7 @@ def test_the_difference_plot_is_as_high_as_its_rows(drawing):
 
 def test_the_legend_is_not_on_the_lines(drawing, results):
     """It stands below the axes."""
-    for figure in (plots.rank_distribution(results), plots.hits_curve(results)):
+    for figure in (plots.rank_distribution(results), plots.roc(results[0])):
         figure.draw_without_rendering()
         (legend,) = figure.legends
         assert legend.get_window_extent().y1 <= figure.axes[0].get_window_extent().y0
