@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
+from kgeval.base.checks import listed
+
 MISSING = "-"
 MAX_LABEL, LABEL_START, LABEL_END = 200, 140, 40  # characters of a label that `shown_label` keeps
 MAX_LINE, LINE_START, LINE_END = 2000, 1800, 150  # characters of a line that `shown_line` keeps
@@ -326,6 +328,23 @@ def quoted(name: str) -> str:
     ComplEx "ComplEx, noise 0.4" "A and B"
     """
     return f'"{name}"' if re.search(r",| and ", name) else name
+
+
+def named(names: Iterable[str], limit: int | None = None) -> str:
+    """Return names as a list in English, each as `quoted` returns it.
+
+    Parameters
+    ----------
+    names : iterable of str
+    limit : int, optional
+        As in `kgeval.base.checks.listed`.
+
+    Examples
+    --------
+    >>> print(named(["ComplEx 64, again", "DistMult", "frequency"]))
+    "ComplEx 64, again", DistMult and frequency
+    """
+    return listed(list(map(quoted, names)), limit)
 
 
 def with_capital(text: str) -> str:

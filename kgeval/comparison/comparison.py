@@ -43,12 +43,11 @@ from kgeval.comparison.margins import equivalence_table
 from kgeval.comparison.names import check_rivals, models_of, several_results
 from kgeval.comparison.panels import comparison_panel
 from kgeval.comparison.rows import Compared, best_first, decided_rows, pairs_of, row_of
-from kgeval.comparison.tables import values_text
+from kgeval.comparison.tables import differences_text, values_text
 from kgeval.comparison.texts import brief_header, header_lines
 from kgeval.comparison.verdict import Verdict, verdict_of
 from kgeval.data.frames import with_labels
 from kgeval.data.known import SETTINGS
-from kgeval.display.differences import screen_differences
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import COMPARED_METRICS
@@ -512,7 +511,7 @@ class Comparison(Compared):
 
     def __repr__(self) -> str:
         screen = replace(Screen.of(sys.stdout), has_styles=False)
-        tables = values_text(self, "table", screen), screen_differences(self.differences, self.alpha, screen)
+        tables = values_text(self, "table", screen), differences_text(self, screen)
         about, notes = brief_header(self, "in Python .header()")
         return "\n\n".join([screen.lines([self.verdict.sentence]), *tables, screen.lines([*about, *notes])])
 

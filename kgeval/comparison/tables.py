@@ -11,7 +11,8 @@ from kgeval.base.terminal import PIPE, Screen
 from kgeval.base.wording import written
 from kgeval.comparison.rows import model_order
 from kgeval.comparison.texts import protocol_comment, ties_line
-from kgeval.comparison.verdict import leaders_of
+from kgeval.comparison.verdict import leaders_of, moved_line
+from kgeval.display.differences import screen_differences
 from kgeval.display.media import drawn
 from kgeval.display.table import BOLD, Note, Table, frame_table
 from kgeval.metrics.grammar import display_of
@@ -91,3 +92,15 @@ def values_text(comparison: Comparison, style: str, screen: Screen = PIPE, inter
         level = f"{100 * comparison.terms.confidence:g}%"
         table = replace(table, notes=[("", f"in brackets: {level} interval"), *table.notes])
     return drawn(table, style, screen, comment)
+
+
+def differences_text(comparison: Comparison, screen: Screen) -> str:
+    """Return the differences for a terminal, and below them the relations on which the leader gains and loses most.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    screen : Screen
+    """
+    shown, moved = screen_differences(comparison.differences, comparison.alpha, screen), moved_line(comparison)
+    return f"{shown}\n{screen.lines([moved])}" if moved else shown

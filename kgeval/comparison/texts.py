@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted, grouped, listed
-from kgeval.base.wording import printable, quoted
+from kgeval.base.wording import named, printable, quoted
 from kgeval.comparison.rows import interval_words, model_order
 from kgeval.metrics.base import tie_words
 from kgeval.metrics.grammar import display_of
 from kgeval.results.clustering import PURPOSES
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
-from kgeval.stats.paired import MAX_ENUMERATED, MIN_MID_P
 
 MAX_FULL = 4  # models; a terminal shows less of the header of more models
 MAX_NOTES = MAX_NAMED = 3
@@ -24,20 +23,6 @@ NUMBER = re.compile(r"(?<![A-Za-z])-?\d[\d.,]*")  # not the 2 of L2, which is th
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison
-
-
-def protocol_words(result: EvaluationResult) -> str:
-    """Return the protocol of a result in words, with its fingerprint, that of the dataset, and the version.
-
-    Parameters
-    ----------
-    result : EvaluationResult
-    """
-    facts, protocol = result.facts, result.protocol
-    return (
-        f"{protocol.describe()}; protocol {protocol.fingerprint}, dataset {facts['dataset_fingerprint'][:8]}, kgeval "
-        f"{facts['version']}"
-    )
 
 
 def protocol_comment(results: Iterable[tuple[str, EvaluationResult]], ties: str) -> str:
@@ -65,7 +50,7 @@ def protocol_comment(results: Iterable[tuple[str, EvaluationResult]], ties: str)
     alike = grouped((words(result), name) for name, result in results)
     n_alike = Counter(dataset for dataset, *_ in alike)
     lines = grouped(
-        (said, (f"{', '.join(names)}: " if n_alike[dataset] > 1 else "") + f"{dataset} (dataset {digest})")
+        (said, (f"{named(names)}: " if n_alike[dataset] > 1 else "") + f"{dataset} (dataset {digest})")
         for (dataset, digest, said), names in alike.items()
     )
     return "\n".join(printable(f"% protocol: {listed(where)}, {said}") for said, where in lines.items())
@@ -112,22 +97,24 @@ def brief_header(comparison: Comparison, whole: str = "") -> tuple[list[str], li
 
 
 def _origin_lines(comparison: Comparison) -> list[str]:
-    """Return the lines about the compared results: names, protocols, overrides."""
-    names_by_protocol = grouped(zip(map(protocol_words, comparison.results), comparison.names))
-    has_same_protocol = len(names_by_protocol) == 1
-    first, names = comparison.results[0], comparison.names
-    said = listed(list(map(quoted, names))) if len(names) <= MAX_FULL else counted(len(names), "model")
+    """Return the lines about the compared results: names, protocols, fingerprints, overrides."""
+    first, names, ties = comparison.results[0], comparison.names, ties_line(comparison.keys)
+    said = named(names) if len(names) <= MAX_FULL else counted(len(names), "model")
+    n_ranks = counted(len(comparison.alignment.rows[0]), "rank")
+    lines = [f"{said} on {first.facts['dataset']}: {n_ranks} of {'+'.join(first.protocol.splits)}, paired by labels"]
+    for words in (lambda result: f"{result.protocol.describe()}; {ties}", _fingerprints):
+        alike = grouped(zip(map(words, comparison.results), names))
+        lines += [text if len(alike) == 1 else f"{named(of)}: {text}" for text, of in alike.items()]
     return [
-        f"{said} on {first.facts['dataset']}: {len(comparison.alignment.rows[0]):,} ranks of "
-        f"{'+'.join(first.protocol.splits)}, paired by labels",
-        *(
-            described if has_same_protocol else f"{listed(names)}: {described}"
-            for described, names in names_by_protocol.items()
-        ),
-        ties_line(comparison.keys),
+        *lines,
         *(f"overridden: {mismatch}" for mismatch in comparison.alignment.overridden),
         *(f"not needed: override {name!r}, since the results agree in it" for name in comparison.alignment.unneeded),
     ]
+
+
+def _fingerprints(result: EvaluationResult) -> str:
+    digest = result.facts["dataset_fingerprint"][:8]
+    return f"protocol {result.protocol.fingerprint}, dataset {digest}, kgeval {result.facts['version']}"
 
 
 def _method_lines(comparison: Comparison) -> list[str]:
@@ -136,10 +123,10 @@ def _method_lines(comparison: Comparison) -> list[str]:
     is_sample = terms.cluster_name == "triple" and sample is not None and sample.share > 0.0
     return [
         *_test_lines(comparison),
-        f"differences are first - second, the leader first; {interval_words(comparison.differences, terms.alpha)}",
-        f"{100 * terms.confidence:g}% intervals of values show how much they would vary with "
-        + PURPOSES[terms.cluster_name]
+        f"differences: {interval_words(comparison.differences, terms.alpha)}",
+        f"{100 * terms.confidence:g}% intervals of values: for {PURPOSES[terms.cluster_name]}"
         + ("; a sample was ranked, and these intervals are for the whole split" if is_sample else ""),
+        "more on tests and intervals: kgeval help decisions",
     ]
 
 
@@ -153,7 +140,7 @@ def note_lines(comparison: Comparison) -> list[str]:
     comparison : Comparison
     """
     names = comparison.names
-    pairs = [f"{one} and {other}" for one in names for other in names if one != other]
+    pairs = [named([one, other]) for one in names for other in names if one != other]
     about = {f"{name}: ": name for name in sorted([*names, *pairs], key=len, reverse=True)}
     heads = [next((head for head in about if note.startswith(head)), "") for note in comparison.notes]
     found = [(head, note.removeprefix(head)) for head, note in zip(heads, comparison.notes)]
@@ -162,7 +149,7 @@ def note_lines(comparison: Comparison) -> list[str]:
 
     def order(note: tuple[int, str]) -> tuple[bool, int]:
         n, text = note
-        return not (text.startswith(f"{best} and ") and OTHER_ENTITIES in text), -n
+        return not (text.startswith(f"{quoted(best)} and ") and OTHER_ENTITIES in text), -n
 
     return [f"note: {text}" for _, text in sorted(merged, key=order)]
 
@@ -207,34 +194,24 @@ def _models(names: Sequence[str], n_models: int) -> str:
     """Return names of models as a list; of many of them, their number."""
     if len(names) == n_models > MAX_FULL:
         return f"all {n_models:,} models"
-    shown = names if len(names) == 1 else list(map(quoted, names))
-    return listed(shown, MAX_NAMED if len(names) > MAX_FULL else None)
+    return names[0] if len(names) == 1 else named(names, MAX_NAMED if len(names) > MAX_FULL else None)
 
 
 def _test_lines(comparison: Comparison) -> Iterator[str]:
     """Yield the lines that say how the differences were tested."""
     terms, table = comparison.terms, comparison.differences
-    n_tested, n_pairs = int(table["p_corrected"].notna().sum()), len(table) // max(1, len(comparison.keys))
-    units = {"triple": "a triple", "query": "a query", "entity": "an entity", "array": "a cluster"}
-    tested = table[table["p"].notna()]
+    tested, how = table[table["p"].notna()], list[str]()
     by_t = [display_of(label).heading for label in dict.fromkeys(tested.loc[tested["test"] == "t", "metric"])]
-    if (tested["test"] == "swaps").any() or not len(tested):
-        yield (
-            "tested: p is how often random swaps of ranks between the two models give a difference at least as "
-            f"large, in either direction (an equally large one counts half if {MIN_MID_P} or more clusters differ)"
-            f"; all ranks of {units[terms.cluster_name]} are swapped together "
-            f"({terms.n_resamples:,} random swaps, seed {terms.seed}, and a bound if none is as large; all possible "
-            f"swaps if {MAX_ENUMERATED} or fewer clusters differ)"
-        )
+    is_swapped = bool((tested["test"] == "swaps").any())
+    if is_swapped or not by_t:
+        unit = "given cluster" if terms.cluster_name == "array" else terms.cluster_name
+        how.append(f"{terms.n_resamples:,} random swaps of ranks by {unit} (seed {terms.seed})")
     if by_t:
-        yield (
-            f"tested: {listed(by_t)}: clusters overlap, so p is that of Student's t test (difference divided by "
-            "its standard error)"
-        )
+        how.append(f"Student's t in {listed(by_t)} (clusters overlap)")
+    yield f"tested: {'; '.join(how)}, two-sided; {holm_words(int(table['p_corrected'].notna().sum()), '', terms.alpha)}"
     ranks = [display_of(label).heading for label, key in comparison.keys.items() if not key.higher_is_better]
-    if ranks and (tested["test"] == "swaps").any():
+    if ranks and is_swapped:
         yield exchangeable_words(ranks)
-    yield holm_words(n_tested, f"pairs of models: {n_pairs:,}, metrics: {len(comparison.keys):,}", comparison.alpha)
 
 
 def exchangeable_words(headings: Sequence[str]) -> str:
@@ -244,21 +221,17 @@ def exchangeable_words(headings: Sequence[str]) -> str:
     ----------
     headings : sequence of str
     """
-    return (
-        f"tested: {listed(headings)}: a decision says that the ranks of the two models are not exchangeable; it does "
-        "not say that their means differ, since a few bad ranks carry the mean"
-    )
+    return f"{listed(headings)}: a decision says that the ranks are not exchangeable, not that their means differ"
 
 
 def holm_words(n_tests: int, sizes: str, alpha: float) -> str:
-    """Return the sentence on the correction of p-values.
+    """Return how p-values are corrected, and where a difference is decided.
 
     Parameters
     ----------
     n_tests : int
     sizes : str
-        What the number of tests comes from.
+        Where the tests come from; may be empty.
     alpha : float
     """
-    how = f"p (Holm) is corrected by Holm's method for {counted(n_tests, 'test')} ({sizes})"
-    return f"{how}; a difference is decided where p is at most {alpha:g}"
+    return f"Holm, {counted(n_tests, 'test')}{f' ({sizes})' if sizes else ''}; decided: p ≤ {alpha:g}"

@@ -13,10 +13,30 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from kgeval.base.checks import listed
-from kgeval.base.wording import between, decimals_for, enough_decimals, percent, printable, quoted, written
+from kgeval.base.checks import counted, listed
+from kgeval.base.terminal import distinct_labels
+from kgeval.base.wording import (
+    between,
+    decimals_for,
+    enough_decimals,
+    named,
+    percent,
+    printable,
+    quoted,
+    shown_label,
+    signed,
+    written,
+)
 from kgeval.comparison.alignment import mismatches
-from kgeval.comparison.rows import best_first, difference_words, leaders_among, row_decimals, row_of, trained_words
+from kgeval.comparison.rows import (
+    best_first,
+    difference_words,
+    leaders_among,
+    model_order,
+    row_decimals,
+    row_of,
+    trained_words,
+)
 from kgeval.data.sides import SIDES
 from kgeval.display.table import heading_of
 from kgeval.errors import DataError, MetricError
@@ -37,7 +57,7 @@ REVERSALS = ("pattern", "cardinality", "relation")  # columns in which the other
 MIN_GROUP, MIN_SHARE = 10, 0.01  # a group is named if it has at least 10 ranks and at least 1% of the ranks
 _is_close = partial(math.isclose, rel_tol=STATISTIC_ROUNDING)  # whether two values differ by rounding errors alone
 TIE_POLICIES = ("optimistic", "realistic", "pessimistic")
-MAX_LABEL, MAX_REASON, MAX_NAMED = 60, 400, 3
+MAX_LABEL, MAX_SHORT, MAX_REASON, MAX_NAMED = 60, 40, 400, 3
 
 
 @dataclass(frozen=True)
@@ -407,6 +427,38 @@ def _relations(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
     yield text + "".join(trails[:1])
 
 
+def moved_line(comparison: Comparison) -> str:
+    """Return on which relations the best model gains most over the second, and loses most to it, over all ranks.
+
+    The text is empty if that is not known, or if there is one relation.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
+    metric, key = next(iter(comparison.keys.items()))
+    best, *others = model_order(comparison)
+    second, display = next((name for name in others if name in comparison.rivals(best)), ""), display_of(metric)
+    try:
+        frame = comparison.by("relation", metric, best, second) if second else pd.DataFrame()
+    except MetricError:  # as in `_relations`
+        return ""
+    if len(frame) < 2:
+        return ""
+    frame = frame[frame["decided"] | (frame["difference"].abs() >= 0.5 * 10.0**-display.decimals)]
+    sizes = frame["contribution"] * (1.0 if key.higher_is_better else -1.0)
+    rows = {"gains most": frame[sizes > 0.0][:1], "loses most": frame[sizes < 0.0][:1]}
+    labels = distinct_labels([shown_label(str(name)) for part in rows.values() for name in part.index], MAX_SHORT)
+    places = [
+        f"{verb} on {labels.pop(0)} ({signed(row['difference'], display.decimals)} on {counted(row['n'], 'rank')}"
+        f"{'' if row['decided'] else ', undecided'})"
+        for verb, part in rows.items()
+        for row in part.to_dict("records")
+    ]
+    against = f"{model_name(best)} against {model_name(second)}, over all ranks"
+    return f"{against}: {', '.join(places)}" if places else ""
+
+
 def _ties(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
     """Yield a part for each other tie policy under which another model is better than the best one, or as good."""
     results, best = zip(comparison.names, comparison.results), sentence.ranked[0]
@@ -417,13 +469,13 @@ def _ties(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
         if not _is_close(values[leader], values[best]):
             places = enough_decimals([values[leader] - values[best]], sentence.decimals)
             numbers = f"{written(values[leader], places)} against {written(values[best], places)}"
-            yield f"with {ties} ties {shown_name(leader)} leads: {numbers}"
+            yield f"with {ties} ties {model_name(leader)} leads: {numbers}"
             continue
         equal = [name for name in sentence.ranked[1:] if name in values and _is_close(values[name], values[best])]
         reached = [shown_name(name) for name in equal if not _is_close(sentence.values[name], sentence.values[best])]
         if reached:
             verb = "equals" if len(reached) == 1 else "equal"
-            yield f"with {ties} ties {listed(reached)} {verb} {shown_name(best)}"
+            yield f"with {ties} ties {named(reached)} {verb} {model_name(best)}"
 
 
 def _chance(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
@@ -434,7 +486,7 @@ def _chance(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
     row: dict[Any, Any] = comparison.values.loc[best].to_dict()
     value, low, high = (float(row[name]) for name in (label, f"{label} low", f"{label} high"))
     if is_like_chance((value, low, high), chance, sentence.higher_is_better):
-        yield f"{shown_name(best)} is not clearly better than chance ({written(chance, sentence.decimals)})"
+        yield f"{model_name(best)} is not clearly better than chance ({written(chance, sentence.decimals)})"
 
 
 def is_like_chance(interval: tuple[float, float, float], chance: float, higher_is_better: bool) -> bool:
@@ -471,7 +523,7 @@ def _why_none(comparison: Comparison, label: str) -> str:
     undefined = {
         name: result.rank_table.value(key).reason for name, result, value in values if not math.isfinite(value)
     }
-    texts = [f"{shown_name(name)} has no {heading}: {why or 'not finite'}" for name, why in undefined.items()]
+    texts = [f"{model_name(name)} has no {heading}: {why or 'not finite'}" for name, why in undefined.items()]
     return _first_of(texts)
 
 

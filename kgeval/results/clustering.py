@@ -23,9 +23,9 @@ from kgeval.stats.clusters import Clusters, Grouping
 CLUSTERS = ("triple", "query", "entity")
 # Kind of clusters -> end of the sentence "intervals show how much a number would vary with ...".
 PURPOSES = {
-    "triple": "other triples of this graph (both ranks of a triple are sampled together)",
-    "query": "other queries of this graph (all ranks of a query are sampled together)",
-    "entity": "other entities (ranks with the same subject, or with the same object, are sampled together)",
+    "triple": "other triples of this graph (both ranks of a triple sampled together)",
+    "query": "other queries of this graph (all ranks of a query sampled together)",
+    "entity": "other entities (ranks with the same subject, or with the same object, sampled together)",
     "array": "other clusters like those of the given array",
 }
 

@@ -17,9 +17,8 @@ from kgeval.cli.options import add_format, add_quiet, add_results, json_text, re
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.margins import equivalence_lines
 from kgeval.comparison.names import check_rivals
-from kgeval.comparison.tables import values_text
+from kgeval.comparison.tables import differences_text, values_text
 from kgeval.comparison.texts import brief_header, protocol_comment, ties_line
-from kgeval.display.differences import screen_differences
 from kgeval.display.media import format_frame, frame_records, undefined_lines
 from kgeval.errors import ProtocolError
 from kgeval.metrics.base import split_list
@@ -141,7 +140,7 @@ def _compare(options: argparse.Namespace) -> str:
     parts = [
         screen.bold(screen.wrapped(comparison.verdict.sentence)),
         values,
-        screen_differences(comparison.differences, comparison.alpha, screen),
+        differences_text(comparison, screen),
     ]
     if options.margin is not None:
         frame, kind = _equivalence(comparison, options)
