@@ -330,7 +330,7 @@ def quoted(name: str) -> str:
     return f'"{name}"' if re.search(r",| and ", name) else name
 
 
-def named(names: Iterable[str], limit: int | None = None) -> str:
+def listed_names(names: Iterable[str], limit: int | None = None) -> str:
     """Return names as a list in English, each as `quoted` returns it.
 
     Parameters
@@ -341,7 +341,7 @@ def named(names: Iterable[str], limit: int | None = None) -> str:
 
     Examples
     --------
-    >>> print(named(["ComplEx 64, again", "DistMult", "frequency"]))
+    >>> print(listed_names(["ComplEx 64, again", "DistMult", "frequency"]))
     "ComplEx 64, again", DistMult and frequency
     """
     return listed(list(map(quoted, names)), limit)

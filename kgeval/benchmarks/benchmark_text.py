@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kgeval.base.checks import counted
+from kgeval.base.checks import counted, listed
 from kgeval.base.terminal import Screen
 from kgeval.base.wording import with_capital
 from kgeval.benchmarks.tables import mean_table, pair_table, paper_table
-from kgeval.comparison.rows import interval_words
 from kgeval.comparison.texts import exchangeable_words, holm_words
 from kgeval.display import html
 from kgeval.display.html import Markup
@@ -25,10 +24,7 @@ if TYPE_CHECKING:  # these modules import this one
 
 MAX_NOTES = 2  # that a terminal shows; the first are the gravest
 # What simulations say of a pooled spread that is not the same for all models (the annex of the guide has the table).
-POOLED = (
-    "the models of a dataset vary alike over the seeds, since their variances are pooled; where one model varied four "
-    "times as much, equal models were told apart in up to 11% of simulated tables, not 5%; spread='separate' avoids it"
-)
+POOLED = "all models vary alike over seeds (else up to 11% of tables err, not 5%; spread='separate')"
 
 
 def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
@@ -58,33 +54,23 @@ def notes_on_method(benchmark: Benchmark) -> Iterator[str]:
     terms, table = benchmark.terms, benchmark.differences
     counts = benchmark.table["n_seeds"]
     several = bool((counts > 1).any())
-    varied = f"other seeds and with {PURPOSES[terms.cluster]}" if several else PURPOSES[terms.cluster]
-    of_one = "; for models with one run, other seeds are not included" if several and (counts == 1).any() else ""
-    yield f"{100 * terms.confidence:g}% intervals show how much a number would vary with {varied}{of_one}"
-    if several:
-        yield "SD is the standard deviation over the seeds"
+    varied = f"other seeds and {PURPOSES[terms.cluster]}" if several else PURPOSES[terms.cluster]
+    yield f"{100 * terms.confidence:g}% intervals: for {varied}"
     tested = table[table["p_corrected"].notna()]
     if not len(tested):
         return
-    heading, is_swapped = display_of(terms.metric).heading, tested["test"] == "swaps"
-    if (tested["test"] == "t").any():
-        why = "; the standard error includes the variance due to seeds and due to test triples"
-        why = why if several else ", since clusters overlap"
-        yield f"tested: differences in {heading}, first - second, by Student's t test{why}"
+    heading, is_swapped, how = display_of(terms.metric).heading, tested["test"] == "swaps", list[str]()
+    if not is_swapped.all():
+        how.append(f"Student's t ({'seeds and triples' if several else 'clusters overlap'})")
     if is_swapped.any():
-        which = "" if is_swapped.all() else " between two single runs"
-        yield (
-            f"tested: differences in {heading}{which}, by the paired randomization test of kgeval compare (9,999 "
-            "random swaps, seed 0)"
-        )
-        if not benchmark.keys[terms.metric].higher_is_better:
-            yield exchangeable_words([heading])
-    n_pairs = len({frozenset(pair) for pair in zip(table["first"], table["second"])})
-    sizes = f"pairs of models: {n_pairs:,}, datasets: {len(benchmark.datasets):,}"
-    yield holm_words(len(tested), sizes, terms.alpha)
-    yield f"differences: {interval_words(table, terms.alpha)}"
+        which = "" if is_swapped.all() else " between single runs"
+        how.append(f"9,999 random swaps of ranks by {terms.cluster} (seed 0){which}")
+    yield f"tested: {heading} by {listed(how)}, two-sided; {holm_words(len(tested), '', terms.alpha)}"
+    if is_swapped.any() and not benchmark.keys[terms.metric].higher_is_better:
+        yield exchangeable_words([heading])
     if several and terms.spread == "pooled" and (tested[["n_first", "n_second"]] < MIN_TO_SEPARATE).any(axis=None):
         yield f"assumed: {POOLED}"
+    yield "each interval of a difference is at the level of its test; more: kgeval help benchmark"
 
 
 def brief_notes(benchmark: Benchmark) -> list[str]:

@@ -19,6 +19,7 @@ import pandas as pd
 from kgeval.base.checks import GONE, check_one_of, counted, listed, names_unknown_arguments, with_old_names
 from kgeval.base.files import replacing
 from kgeval.base.terminal import Screen
+from kgeval.base.wording import quoted
 from kgeval.benchmarks import benchmark_text, cells, tables
 from kgeval.benchmarks.across import AcrossDatasets, across_datasets
 from kgeval.benchmarks.runs import Run, read_runs
@@ -192,12 +193,10 @@ class Benchmark(Compared):
 
     def description(self) -> list[str]:
         """Return the lines of `header` that say what was compared, and under which protocol."""
-        lines = [
-            f"{counted(len(self.models), 'model')} ({', '.join(self.models)}), "
-            f"{counted(len(self.datasets), 'dataset')}, {counted(len(self.results), 'run')}"
-        ]
-        ranks = [f"{name}: {counted(len(one.rows[0]), 'rank')}" for name, one in self.alignments.items()]
-        lines += [f"{', '.join(ranks)}, paired by labels"]
+        sizes = {"model": self.models, "dataset": self.datasets, "run": self.results}
+        ranks = ", ".join(f"{quoted(name)} {len(one.rows[0]):,}" for name, one in self.alignments.items())
+        counts = ", ".join(counted(len(parts), name) for name, parts in sizes.items())
+        lines = [f"{counts}; paired ranks: {ranks}"]
         lines += [line.removeprefix("% ") for line in tables.protocol_lines(self)]
         lines += [f"overridden in {name}: {one}" for name, of in self.alignments.items() for one in of.overridden]
         needless = set.intersection(*(set(alignment.unneeded) for alignment in self.alignments.values()))
@@ -233,14 +232,17 @@ class Benchmark(Compared):
             ``tabular``, then lines about the numbers.
         """
         table, others = tables.fitting_table(self, siunitx=siunitx)
+        table = replace(table, notes=[*table.notes, ("", tables.sizes_words(self, has_protocol=True))])
         comments = tables.protocol_lines(self)
         if others:
             comments.append(f"% left out for their width: {listed(others)}; all of them: benchmark(metrics=...)")
         return latex_table(table, "\n".join(comments), siunitx=siunitx)
 
     def to_markdown(self) -> str:
-        """Return the table in Markdown, for each metric if it is too wide, then lines about numbers and protocols."""
-        return narrow_markdown(tables.paper_table(self), "\n".join(tables.protocol_lines(self)))
+        """Return the table in Markdown, then lines about it; a table that is too wide has rows for each dataset."""
+        table = tables.paper_table(self)
+        table = replace(table, notes=[*table.notes, ("", tables.sizes_words(self))])
+        return narrow_markdown(table, "dataset", "\n".join(tables.protocol_lines(self)))
 
     @names_unknown_arguments(has_differences="differences=")
     def to_csv(

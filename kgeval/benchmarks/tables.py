@@ -22,6 +22,7 @@ from kgeval.display.differences import shown_differences
 from kgeval.display.media import TEXT_WIDTH, latex_width
 from kgeval.display.table import BOLD, Cell, Column, Note, Table, value_cell
 from kgeval.metrics.grammar import display_of
+from kgeval.results.evaluation_result import ranks_words
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark
@@ -214,25 +215,27 @@ def table_notes(benchmark: Benchmark, metrics: Sequence[str] = ()) -> list[Note]
     metrics : sequence of str
         Those in the table, by default all.
     """
-    counts = sorted({n for n in benchmark.table["n_seeds"].tolist() if n})
-    if counts[-1] == 1:
-        numbers = "one run each"
-    else:
+    least, *counts = sorted({n for n in benchmark.table["n_seeds"].tolist() if n})
+    single, counts = (
+        ("; without ±: one run, whose interval leaves out seeds", counts) if least == 1 else ("", [least, *counts])
+    )
+    numbers = "one run each"
+    if counts:
         seeds = counted(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
-        single = ", without deviation: one seed" if counts[0] == 1 else ""
         numbers = f"mean ± standard deviation over {seeds}{single}"
     shown = map(display_of, metrics or benchmark.keys)
     lower = [one.heading for one in shown if one.lower_is_better]
     about = [numbers, *([f"lower is better in {listed(lower)}"] if lower else [])]
     cautions = [("", text) for text in _cautions(benchmark)]
-    return [*(("", text) for text in about), *_decision_notes(benchmark), *cautions]
+    alone = "" if len(metrics or benchmark.keys) == 1 else f"; {display_of(benchmark.metric).heading} alone is tested"
+    return [*(("", text) for text in about), *_decision_notes(benchmark, alone), *cautions]
 
 
-def _decision_notes(benchmark: Benchmark) -> Iterator[Note]:
+def _decision_notes(benchmark: Benchmark, alone: str) -> Iterator[Note]:
     """Yield the notes below the table about bold values and marks, or that there are none."""
     heading, alpha = display_of(benchmark.metric).heading, benchmark.alpha
     n_tests = int(benchmark.differences["p"].notna().sum())
-    how = f"Holm, {counted(n_tests, 'test')}"
+    how = f"Holm, {counted(n_tests, 'test')}{alone}"
     if n_tests and benchmark.terms.baseline is not None:
         with_verdict = [name for name, alignment in benchmark.alignments.items() if not alignment.differing]
         if any(marked_models(benchmark, dataset) for dataset in benchmark.datasets):
@@ -241,9 +244,8 @@ def _decision_notes(benchmark: Benchmark) -> Iterator[Note]:
             where = f" on {listed(with_verdict)}" if len(with_verdict) < len(benchmark.datasets) else ""
             yield "", f"no model differs significantly from {benchmark.terms.baseline} in {heading}{where} ({how})"
     elif n_tests:
-        best = f"best {heading} of a dataset, and values that do not differ significantly from it"
         if any(bold_models(benchmark, dataset) for dataset in benchmark.datasets):
-            yield BOLD, f"{best}, p > {alpha:g} ({how})"
+            yield BOLD, f"best {heading} of a dataset, and all not significantly worse, p > {alpha:g} ({how})"
         undecided = [one for one in benchmark.datasets if not (bold_models(benchmark, one) or why_none(benchmark, one))]
         if undecided:
             none = f"no model is significantly worse than the best one in {heading} ({how})"
@@ -256,7 +258,8 @@ def _cautions(benchmark: Benchmark) -> Iterator[str]:
     reasons = grouped((why_none(benchmark, dataset), dataset) for dataset in benchmark.datasets)
     if len(benchmark.models) > 1:
         yield from (f"no verdict on {listed(on)}: {reason}" for reason, on in reasons.items() if reason)
-    yield from borrowed_spreads(benchmark.differences)
+    if any(borrowed_spreads(benchmark.differences)):
+        yield "one run: tested with the spread of the other models over seeds"
     yield from (note for note in benchmark.notes if note.endswith(EQUAL_RANKS))
 
 
@@ -272,6 +275,18 @@ def overridden_texts(benchmark: Benchmark) -> dict[str, str]:
         for dataset, alignment in benchmark.alignments.items()
         if alignment.overridden
     }
+
+
+def sizes_words(benchmark: Benchmark, has_protocol: bool = False) -> str:
+    """Return the number of ranks of each dataset, and the protocol if it is one, in words.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    has_protocol : bool
+    """
+    sizes = {name: len(alignment.rows[0]) for name, alignment in benchmark.alignments.items()}
+    return ranks_words(sizes, list(benchmark.results.values()) if has_protocol else [], ties_line(benchmark.keys))
 
 
 def protocol_lines(benchmark: Benchmark) -> list[str]:

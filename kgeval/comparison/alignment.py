@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.base.checks import Ids, check_one_of, grouped
-from kgeval.base.wording import named, percent
+from kgeval.base.wording import listed_names, percent
 from kgeval.data.candidates import NOT_KNOWN, OF_TOOL, All, Candidates, Recorded
 from kgeval.data.known import SETTINGS
 from kgeval.data.protocol import Protocol, RandomSample
@@ -213,7 +213,7 @@ def _differences(
 
 def _refusal(names: Sequence[str], differences: Sequence[Mismatch], override: Sequence[str]) -> str:
     """Return the error message: one line for each difference, with the overrides that accept it, if there are any."""
-    lines, needed = [f"{named(names)} cannot be compared as they are; they differ in"], list[str]()
+    lines, needed = [f"{listed_names(names)} cannot be compared as they are; they differ in"], list[str]()
     for mismatch in differences:
         remedy = " or ".join(f"override {name!r} {OVERRIDES[name]}" for name in mismatch.overrides)
         if set(override) & set(mismatch.overrides):
@@ -335,7 +335,7 @@ def _negatives_mismatches(results: Sequence[EvaluationResult], names: Sequence[s
     unknown = [name for name, value in zip(names, values) if not value.is_known]
     if unknown and len(results) > 1:
         shown = "; ".join(dict.fromkeys(value.describe() for value in values if not value.is_known))
-        text = f"not known in {named(unknown)} ({shown}); nobody can tell whether all ranks are among the same"
+        text = f"not known in {listed_names(unknown)} ({shown}); nobody can tell whether all ranks are among the same"
         yield Mismatch("negatives", text, ("negatives",))
 
 
@@ -366,7 +366,7 @@ def _side_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], 
         if len(set(ranked_sides)) > 1 if is_both else any(key.side not in sides for sides in ranked_sides):
             need = f"{key.metric} needs both sides" if is_both else f"{key.side}.{key.metric} needs the {key.side} side"
             shown = [_shown_value(sides) for sides in ranked_sides]
-            values = values_by_name(shown, names) or f"{shown[0]} in {named(names)}"
+            values = values_by_name(shown, names) or f"{shown[0]} in {listed_names(names)}"
             common = _sides_of_all(results)
             hint = f"; every result has the {common[0]} side: compare {common[0]}.{key.metric}" if common else ""
             return [Mismatch("sides", f"{values}; {need}{hint}")]
@@ -436,7 +436,7 @@ def _row_mismatches(results: Sequence[EvaluationResult], names: Sequence[str], p
             rows = f"{n_shared:,} rows in all results" if n_shared else "no row in all results"
             yield Mismatch("queries", f"{sizes}; {'; '.join(texts)}; {rows}", overrides)
     if not len(paired_rows):
-        yield Mismatch("queries", f"no row of the compared sides in {named(names)}")
+        yield Mismatch("queries", f"no row of the compared sides in {listed_names(names)}")
 
 
 def describe_row(result: EvaluationResult, row: int) -> str:
@@ -504,13 +504,13 @@ def cautions(results: Sequence[EvaluationResult], names: Sequence[str]) -> Itera
         alone = "; here each counts as a model of its own"
         beside = ": its seeds are not compared with each other" if len(runs) < len(results) else alone
         yield (
-            f"{named(runs)} are runs of one model, {model}{beside}, and the p-values say nothing about other seeds; "
-            "kgeval benchmark compares models over their seeds"
+            f"{listed_names(runs)} are runs of one model, {model}{beside}, and the p-values say nothing about other "
+            "seeds; kgeval benchmark compares models over their seeds"
         )
     by_scorer = grouped((str(result.facts["scorer"]), name) for name, result in zip(names, results))
     for scorer, same in by_scorer.items():
         if len(same) > 1:
-            yield f"the scorer has the same name in {named(same, MAX_NAMED)}: {scorer}"
+            yield f"the scorer has the same name in {listed_names(same, MAX_NAMED)}: {scorer}"
     yield from (f"{name}: {note}" for name, result in zip(names, results) for note in result.notes)
 
 
@@ -531,8 +531,8 @@ def differing_facts(results: Sequence[EvaluationResult], names: Sequence[str]) -
         without = [name for name, r in zip(names, results) if {"rivals", setting} & set(r.rank_table.unknown)]
         if without:
             yield (
-                f"the numbers of {setting} rivals are unknown in {named(without)}, so it was not checked whether "
-                "all results have equal numbers"
+                f"the numbers of {setting} rivals are unknown in {listed_names(without)}, so it was not checked "
+                "whether all results have equal numbers"
             )
     facts = {"version": "made with different versions of kgeval", "dataset": "the dataset has different names"}
     for fact, caution in facts.items():
@@ -567,5 +567,7 @@ def values_by_name(values: Sequence[str], names: Sequence[str], limit: int | Non
     """
     by_value = grouped(zip(values, names))
     return (
-        ", ".join(f"{value} in {named(group, limit)}" for value, group in by_value.items()) if len(by_value) > 1 else ""
+        ", ".join(f"{value} in {listed_names(group, limit)}" for value, group in by_value.items())
+        if len(by_value) > 1
+        else ""
     )

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.base.checks import Ids, Reals, grouped
-from kgeval.base.wording import between, named, signed
+from kgeval.base.wording import between, listed_names, signed
 from kgeval.comparison.alignment import sides_of_key
 from kgeval.comparison.names import models_of
 from kgeval.comparison.rows import Pair, Settings, decided_rows, pairs_of
@@ -465,9 +465,9 @@ def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]
             limits = between(wide.low, wide.high, has_signs=True)
             usual = between(row["low_95"], row["high_95"], has_signs=True)
             yield (
-                f"{named([row['first'], row['second']])}: for other entities (clusters by entity: ranks with the same "
-                f"entity are taken as dependent), the 95% interval of the difference in {display_of(label).heading} is "
-                f"{ratio:.1f} times as wide, {limits} instead of {usual} (neither is corrected), and "
+                f"{listed_names([row['first'], row['second']])}: for other entities (clusters by entity: ranks with the "
+                "same entity are taken as dependent), the 95% interval of the difference in "
+                f"{display_of(label).heading} is {ratio:.1f} times as wide, {limits} instead of {usual} (neither is corrected), and "
                 f"{'excludes' if is_sure else 'contains'} 0"
             )
 
@@ -503,7 +503,7 @@ def bounded_notes(samples: Mapping[str, PairedObservations], names: Sequence[str
                 of_low = f" ({worst} {first} - {best} {second})"
                 of_high = f" ({best} {first} - {worst} {second})"
             ends = f"{signed(low)}{of_low} and {signed(high)}{of_high}"
-            texts = [f"{named([first, second])}: {cause}", f"it lies between {ends}"]
+            texts = [f"{listed_names([first, second])}: {cause}", f"it lies between {ends}"]
             if low > 0 or high < 0:
                 better = first if (low > 0) == key.higher_is_better else second
                 texts.append(f"{better} is better, whatever these ranks are")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kgeval.base.checks import counted, listed
 from kgeval.base.terminal import PIPE, Screen
-from kgeval.base.wording import written
 from kgeval.comparison.rows import model_order
 from kgeval.comparison.texts import protocol_comment, ties_line
 from kgeval.comparison.verdict import leaders_of, moved_line
 from kgeval.display.differences import screen_differences
 from kgeval.display.media import drawn
-from kgeval.display.table import BOLD, Note, Table, frame_table
+from kgeval.display.table import BOLD, Note, Table, frame_table, widths_words
 from kgeval.metrics.grammar import display_of
+from kgeval.results.evaluation_result import ranks_words
 
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison
@@ -52,21 +50,9 @@ def shown_values(comparison: Comparison, intervals: bool = True) -> Table:
         says = "the best model does not differ significantly from every other model"
         notes.append(("", f"undecided: {headings}; {says} (p ≤ {alpha:g}, Holm)"))
     if not intervals:
-        notes += [("", _widths(comparison))]
+        notes += [("", widths_words(values, comparison.terms.confidence))]
         values = values[list(comparison.keys)]
     return frame_table(values, (), best=bold, marks=marks, notes=notes)
-
-
-def _widths(comparison: Comparison) -> str:
-    """Return the sentence on the largest distance between a value and an end of its interval, for each metric."""
-    texts = []
-    for metric in comparison.keys:
-        ends = comparison.values[[f"{metric} low", f"{metric} high"]]
-        widest = float(ends.sub(comparison.values[metric], axis=0).abs().max().max())
-        if math.isfinite(widest):
-            texts.append(f"±{written(widest, display_of(metric).decimals)} ({display_of(metric).heading})")
-    level = f"{100 * comparison.terms.confidence:g}% intervals"
-    return f"{level}: at most {listed(texts)}" if texts else f"no {level}"
 
 
 def values_text(comparison: Comparison, style: str, screen: Screen = PIPE, intervals: bool | None = None) -> str:
@@ -82,16 +68,14 @@ def values_text(comparison: Comparison, style: str, screen: Screen = PIPE, inter
     intervals : bool, optional
         As in `shown_values`; by default LaTeX has none, so that five models and four metrics fit a column of text.
     """
-    table = shown_values(comparison, style != "latex" if intervals is None else intervals)
-    comment = protocol_comment(zip(comparison.names, comparison.results), ties_line(comparison.keys))
-    if style == "latex":
-        result, n = comparison.results[0], len(comparison.alignment.rows[0])
-        said = f"{result.facts['dataset']}, {'+'.join(result.protocol.splits)}: {counted(n, 'rank')}"
-        table = replace(table, notes=[*table.notes, ("", said)])
-    elif style == "markdown":
-        level = f"{100 * comparison.terms.confidence:g}%"
-        table = replace(table, notes=[("", f"in brackets: {level} interval"), *table.notes])
-    return drawn(table, style, screen, comment)
+    has_intervals = style != "latex" if intervals is None else intervals
+    table, ties = shown_values(comparison, has_intervals), ties_line(comparison.keys)
+    if style in ("latex", "markdown"):
+        sizes = {comparison.results[0].facts["dataset"]: len(comparison.alignment.rows[0])}
+        said = ranks_words(sizes, comparison.results if style == "latex" else [], ties)
+        level = [f"in brackets: {100 * comparison.terms.confidence:g}% interval"] if has_intervals else []
+        table = replace(table, notes=[*(("", text) for text in level), *table.notes, ("", said)])
+    return drawn(table, style, screen, protocol_comment(zip(comparison.names, comparison.results), ties))
 
 
 def differences_text(comparison: Comparison, screen: Screen) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted, grouped, listed
-from kgeval.base.wording import named, printable, quoted
+from kgeval.base.wording import listed_names, printable, quoted
 from kgeval.comparison.rows import interval_words, model_order
 from kgeval.metrics.base import tie_words
 from kgeval.metrics.grammar import display_of
@@ -50,7 +50,7 @@ def protocol_comment(results: Iterable[tuple[str, EvaluationResult]], ties: str)
     alike = grouped((words(result), name) for name, result in results)
     n_alike = Counter(dataset for dataset, *_ in alike)
     lines = grouped(
-        (said, (f"{named(names)}: " if n_alike[dataset] > 1 else "") + f"{dataset} (dataset {digest})")
+        (said, (f"{listed_names(names)}: " if n_alike[dataset] > 1 else "") + f"{dataset} (dataset {digest})")
         for (dataset, digest, said), names in alike.items()
     )
     return "\n".join(printable(f"% protocol: {listed(where)}, {said}") for said, where in lines.items())
@@ -99,12 +99,12 @@ def brief_header(comparison: Comparison, whole: str = "") -> tuple[list[str], li
 def _origin_lines(comparison: Comparison) -> list[str]:
     """Return the lines about the compared results: names, protocols, fingerprints, overrides."""
     first, names, ties = comparison.results[0], comparison.names, ties_line(comparison.keys)
-    said = named(names) if len(names) <= MAX_FULL else counted(len(names), "model")
+    said = listed_names(names) if len(names) <= MAX_FULL else counted(len(names), "model")
     n_ranks = counted(len(comparison.alignment.rows[0]), "rank")
     lines = [f"{said} on {first.facts['dataset']}: {n_ranks} of {'+'.join(first.protocol.splits)}, paired by labels"]
     for words in (lambda result: f"{result.protocol.describe()}; {ties}", _fingerprints):
         alike = grouped(zip(map(words, comparison.results), names))
-        lines += [text if len(alike) == 1 else f"{named(of)}: {text}" for text, of in alike.items()]
+        lines += [text if len(alike) == 1 else f"{listed_names(of)}: {text}" for text, of in alike.items()]
     return [
         *lines,
         *(f"overridden: {mismatch}" for mismatch in comparison.alignment.overridden),
@@ -140,7 +140,7 @@ def note_lines(comparison: Comparison) -> list[str]:
     comparison : Comparison
     """
     names = comparison.names
-    pairs = [named([one, other]) for one in names for other in names if one != other]
+    pairs = [listed_names([one, other]) for one in names for other in names if one != other]
     about = {f"{name}: ": name for name in sorted([*names, *pairs], key=len, reverse=True)}
     heads = [next((head for head in about if note.startswith(head)), "") for note in comparison.notes]
     found = [(head, note.removeprefix(head)) for head, note in zip(heads, comparison.notes)]
@@ -194,7 +194,7 @@ def _models(names: Sequence[str], n_models: int) -> str:
     """Return names of models as a list; of many of them, their number."""
     if len(names) == n_models > MAX_FULL:
         return f"all {n_models:,} models"
-    return names[0] if len(names) == 1 else named(names, MAX_NAMED if len(names) > MAX_FULL else None)
+    return names[0] if len(names) == 1 else listed_names(names, MAX_NAMED if len(names) > MAX_FULL else None)
 
 
 def _test_lines(comparison: Comparison) -> Iterator[str]:

@@ -19,7 +19,7 @@ from kgeval.base.wording import (
     between,
     decimals_for,
     enough_decimals,
-    named,
+    listed_names,
     percent,
     printable,
     quoted,
@@ -475,7 +475,7 @@ def _ties(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
         reached = [shown_name(name) for name in equal if not _is_close(sentence.values[name], sentence.values[best])]
         if reached:
             verb = "equals" if len(reached) == 1 else "equal"
-            yield f"with {ties} ties {named(reached)} {verb} {model_name(best)}"
+            yield f"with {ties} ties {listed_names(reached)} {verb} {model_name(best)}"
 
 
 def _chance(comparison: Comparison, sentence: Sentence) -> Iterator[str]:

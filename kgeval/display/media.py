@@ -36,6 +36,7 @@ NARROW = r"\setlength{\tabcolsep}{3pt}"  # with deviations, four numbers to a ro
 TEXT_WIDTH = 345.0  # points: the text of a page of the class article
 # Widths in points of one character at 10 points: of a label, of a number, of a bold number, of a deviation.
 LABEL_WIDTH, NUMBER_WIDTH, BOLD_WIDTH, DEVIATION_WIDTH = 5.4, 4.8, 5.5, 4.1
+NORMAL, SMALL = (1.0, 12.0), (0.92, 6.0)  # size of the letters relative to 10 points, gap between columns in points
 S_OPTIONS = "separate-uncertainty, retain-zero-uncertainty, table-align-uncertainty, detect-weight, mode=text"
 _LATEX_MARKS = {"†": r"\dag", "‡": r"\ddag", "§": r"\S", "¶": r"\P"}
 FORMATS = ("table", "json", "csv", "markdown", "latex")
@@ -189,6 +190,8 @@ def blocks(columns: Sequence[Column]) -> tuple[Sequence[Column], list[int]]:
 def markdown_table(table: Table, comment: str = "") -> str:
     """Return a table and its notes as Markdown; columns of a group have its name before their own.
 
+    Of rows with the same first label, one has it, as in `text_table`.
+
     Parameters
     ----------
     table : Table
@@ -216,43 +219,49 @@ def markdown_table(table: Table, comment: str = "") -> str:
         parts += [f" ± {shown.deviation}"] if shown.deviation else []
         return "".join(parts) + (f" {escaped_markdown(shown.interval)}" if shown.interval else "")
 
-    heads = [escaped_markdown(f"{column.group} {column.heading}".strip()) for column in table.texts]
-    rules = ["---" if column.is_label else "---:" for column in table.texts]
-    rows = zip(*(map(cell, column.cells) for column in table.texts))
+    texts, _ = blocks(table.texts)
+    heads = [escaped_markdown(f"{column.group} {column.heading}".strip()) for column in texts]
+    rules = ["---" if column.is_label else "---:" for column in texts]
+    rows = zip(*(map(cell, column.cells) for column in texts))
     lines = ["| " + " | ".join(row) + " |" for row in (heads, rules, *rows)]
     notes = [*table.notes, *(("", line.removeprefix("% ")) for line in comment.splitlines())]
     return "\n".join([*lines, *(f"\n{note}" for note in _notes(notes, escaped_markdown, raised))])
 
 
-def narrow_markdown(table: Table, comment: str = "") -> str:
-    """Return a table with groups of columns as `markdown_table` does; if it is too wide, as one table for each heading.
+def narrow_markdown(table: Table, heading: str, comment: str = "") -> str:
+    """Return a table with groups of columns as `markdown_table` does; if it is too wide, with rows for each group.
 
     Parameters
     ----------
     table : Table
-        If it has several groups, and would have lines of more than `MARKDOWN_WIDTH` characters, each of the tables has
-        one column of each group, such as the columns of one metric on all datasets. The notes stand below the last.
+        A single group has no name. If it has several groups of several columns, and would have lines of more than `MARKDOWN_WIDTH` characters, the
+        groups stand below each other, each with the names of the rows; their columns have the same headings.
+    heading : str
+        What a group is, such as ``"dataset"``: the heading of the column of their names.
     comment : str
         As in `markdown_table`.
     """
-    groups = {column.group for column in table.texts if column.group}
-    headings = list(dict.fromkeys(column.heading for column in table.texts if column.group))
+    names = [column for column in table.texts if not column.group]
+    columns = [column for column in table.texts if column.group]
+    parts = grouped((column.group, column) for column in columns)
     is_wide = max(map(len, markdown_table(replace(table, notes=())).split("\n"))) > MARKDOWN_WIDTH
-    if len(groups) < 2 or not is_wide:
+    if len(parts) == 1:
+        return markdown_table(replace(table, columns=[replace(one, group="") for one in table.texts]), comment)
+    if len(columns) == len(parts) or not is_wide:
         return markdown_table(table, comment)
-    parts = [
-        replace(table, columns=[one for one in table.texts if not one.group or one.heading == heading], notes=())
-        for heading in headings
+    groups = Column.of_labels(heading, [group for group in parts for _ in names[0].cells])
+    long = [
+        replace(same[0], group="", cells=[cell for column in same for cell in column.cells])
+        for same in zip(*([*names, *of_group] for of_group in parts.values()))
     ]
-    last = markdown_table(replace(parts[-1], notes=table.notes), comment)
-    return "\n\n".join([*map(markdown_table, parts[:-1]), last])
+    return markdown_table(replace(table, columns=[groups, *long]), comment)
 
 
 def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> str:
     """Return a table and its notes as LaTeX, with the rules of the package booktabs.
 
-    LaTeX would read a bracket or a star at the start of a line as an argument of the command before it; such a line
-    starts with ``{}``.
+    Of rows with the same first label, one has it, below a rule. LaTeX would read a bracket or a star at the start of a
+    line as an argument of the command before it; such a line starts with ``{}``.
 
     Parameters
     ----------
@@ -277,7 +286,7 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     \\bottomrule
     \\end{tabular}
     """
-    texts = metric_as_group(table.texts)
+    texts, starts = blocks(metric_as_group(table.texts))
     columns = [[_latex_cell(cell, siunitx and not column.is_label) for cell in column.cells] for column in texts]
     kinds = "".join("l" if column.is_label else _s_column(column) if siunitx else "r" for column in texts)
     heads = [escaped_latex(column.heading) for column in texts]
@@ -285,17 +294,14 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
         heads = [head if column.is_label else f"{{{head}}}" for head, column in zip(heads, texts)]
     packages = "booktabs,siunitx" if siunitx else "booktabs"
     lines = [*([comment] if comment else []), rf"% needs \usepackage{{{packages}}}"]
-    has_deviations = any(cell.deviation for column in table.texts for cell in column.cells)
     size = r"\footnotesize" if latex_width(table, siunitx=siunitx) > TEXT_WIDTH else r"\small"
-    start, end = (rf"\begingroup{size}{NARROW}", r"\endgroup") if has_deviations or siunitx else ("", "")
+    start, end = (rf"\begingroup{size}{NARROW}", r"\endgroup") if _is_small(table, siunitx) else ("", "")
     start += rf"\sisetup{{{S_OPTIONS}}}" if siunitx else ""
     lines += [start] if start else []
     lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *_latex_groups(texts), *_latex_lines([heads]), r"\midrule"]
-    lines += [
-        *_latex_lines(zip(*columns)),
-        r"\bottomrule",
-        r"\end{tabular}" + end,
-    ]
+    for i, line in enumerate(_latex_lines(zip(*columns))):
+        lines += [r"\midrule", line] if i in starts else [line]
+    lines += [r"\bottomrule", r"\end{tabular}" + end]
     notes = _notes(table.notes, latex_note, _raised_latex)
     space = chain([r"\par\smallskip"], repeat(r"\par"))  # from the rule to the first note
     return "\n".join([*lines, *(rf"{gap}{{\raggedright\footnotesize {note}\par}}" for gap, note in zip(space, notes))])
@@ -315,8 +321,17 @@ def latex_width(table: Table, *, siunitx: bool = False) -> float:
     >>> round(latex_width(Table([model, value])))
     89
     """
-    is_small = siunitx or any(cell.deviation for column in table.texts for cell in column.cells)
-    size, gap = (0.92, 6.0) if is_small else (1.0, 12.0)
+    return _width(table, siunitx, *SMALL if _is_small(table, siunitx) else NORMAL)
+
+
+def _is_small(table: Table, siunitx: bool) -> bool:
+    """Return whether a table is set in small letters: with deviations, with siunitx, or if it would be too wide."""
+    has_deviations = any(cell.deviation for column in table.texts for cell in column.cells)
+    return siunitx or has_deviations or _width(table, siunitx, *NORMAL) > TEXT_WIDTH
+
+
+def _width(table: Table, siunitx: bool, size: float, gap: float) -> float:
+    """Return the width of a table whose letters have a size, relative to 10 points, with a gap between columns."""
 
     def width_of_cell(cell: Cell, is_label: bool) -> float:
         letter = LABEL_WIDTH if is_label else BOLD_WIDTH if cell.is_best else NUMBER_WIDTH

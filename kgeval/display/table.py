@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kgeval.base.checks import listed
 from kgeval.base.wording import (
     between,
     count_text,
@@ -347,6 +348,34 @@ def heading_of(column: str) -> str:
         return "effective clusters"
     macro = "macro " if column.startswith("macro.") else ""
     return macro + display_of(column.removeprefix("macro.")).heading
+
+
+def widths_words(frame: pd.DataFrame, level: float) -> str:
+    """Return how far the ends of intervals lie from their values at most, for each metric of a table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        With the columns ``"<metric> low"`` and ``"<metric> high"``.
+    level : float
+        The nominal coverage of the intervals.
+
+    Examples
+    --------
+    >>> widths_words(pd.DataFrame({"mrr": [0.25], "mrr low": [0.2], "mrr high": [0.3125]}), 0.95)
+    '95% intervals: at most ±0.0625 (MRR)'
+    """
+    texts = []
+    for metric in (name for name in frame.columns if f"{name} low" in frame.columns):
+        ends = frame[[f"{metric} low", f"{metric} high"]]
+        widest = float(ends.sub(frame[metric], axis=0).abs().max(axis=None))
+        if math.isfinite(widest):
+            digits = enough_decimals(
+                [widest],
+                decimals_for(frame.loc[ends.notna().any(axis=1), metric].tolist(), display_of(metric).decimals),
+            )
+            texts.append(f"±{written(widest, digits)} ({heading_of(metric)})")
+    return f"{100 * level:g}% intervals: at most {listed(texts)}" if texts else f"no {100 * level:g}% intervals"
 
 
 def titled(metric: str, higher_is_better: bool | None) -> str:

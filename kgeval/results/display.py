@@ -19,8 +19,8 @@ from kgeval.data.sides import RELATION
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.display import html
 from kgeval.display.html_tables import bar_table, html_table
-from kgeval.display.media import format_frame, frame_panel, frame_text, numbers_first
-from kgeval.display.table import Table
+from kgeval.display.media import format_frame, frame_panel, frame_text, latex_table, markdown_table, numbers_first
+from kgeval.display.table import Table, frame_table, widths_words
 from kgeval.features.columns import FEATURES
 from kgeval.metrics import MetricValue
 from kgeval.metrics.base import Metric
@@ -29,6 +29,7 @@ from kgeval.metrics.metric_frames import Group
 from kgeval.results.columns import group_labels, join_columns
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE, RankTable
+from kgeval.results.run_names import shown_run
 from kgeval.stats.moments import Interval
 
 MAX_TIES = 0.01  # if a larger share of the ranks ties, the values with pessimistic and with optimistic ties are shown
@@ -155,16 +156,29 @@ class Result(ABC):
         return [(label, rows[group]) for label, group in group_labels(part, len(rows))]
 
     @abstractmethod
-    def summary(self) -> pd.DataFrame:
+    def summary(self, *, confidence: float | None = None) -> pd.DataFrame:
         """Return a table of metrics."""
 
+    def _origin(self) -> str:
+        """Return what the numbers of `summary` are about: model, dataset, sizes."""
+        return f"{shown_run(self.facts)} on {self._lines()[0]}"
+
+    def _paper(self) -> Table:
+        """Return `summary` as a table for a paper, with notes on its origin and its intervals."""
+        widths = widths_words(self.summary(confidence=CONFIDENCE), CONFIDENCE)
+        return frame_table(self.summary(), notes=[("", self._origin()), ("", widths)])
+
     def to_latex(self) -> str:
-        """Return `summary` as a table for a paper, under lines of comment about the run; needs the package booktabs."""
-        return format_frame(self.summary(), "latex", comment="\n".join(f"% {printable(one)}" for one in self._lines()))
+        """Return `summary` as a table for a paper with notes below it; needs the package booktabs.
+
+        Notes name the model, dataset, protocol and the widest interval of each metric; comments have all lines about
+        the run.
+        """
+        return latex_table(self._paper(), "\n".join(f"% {printable(one)}" for one in self._lines()))
 
     def to_markdown(self) -> str:
-        """Return `summary` as a table in Markdown."""
-        return format_frame(self.summary(), "markdown")
+        """Return the table of `to_latex` in Markdown."""
+        return markdown_table(self._paper())
 
     def to_csv(self) -> str:
         """Return `summary` as CSV text, with all digits."""

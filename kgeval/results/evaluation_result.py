@@ -24,7 +24,7 @@ from kgeval.base.checks import (
     names_unknown_arguments,
     with_old_names,
 )
-from kgeval.base.wording import between, percent, written
+from kgeval.base.wording import between, percent, quoted, written
 from kgeval.data.column_names import given_values, meant_column
 from kgeval.data.dataset import Dataset
 from kgeval.data.frames import with_labels
@@ -39,7 +39,7 @@ from kgeval.data.vocabulary import Vocabulary, triple_ids
 from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.features.columns import FEATURES, OVER_SPLITS, features_at_hand, features_of
 from kgeval.metrics import MetricValue, RankMetric
-from kgeval.metrics.base import TIE_POLICIES, TIE_WORDS, Metric, split_list
+from kgeval.metrics.base import TIE_POLICIES, TIE_WORDS, Metric, split_list, tie_words
 from kgeval.metrics.default_metrics import BRIEF_METRICS, DEFAULT_METRICS
 from kgeval.metrics.grammar import display_of, parse_all
 from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON, Cell, Group, metric_frame
@@ -82,7 +82,7 @@ from kgeval.results.files import READERS, pack_ranks, unpack_ranks, write_result
 from kgeval.results.keys import SIDE_WORDS, Key
 from kgeval.results.lists import no_lists, query_columns, query_lists, triples_of
 from kgeval.results.rank_table import CONFIDENCE, KEY_HINTS, NO_BOOTSTRAP, RankTable
-from kgeval.results.run_names import MODEL, SEED, run_facts, run_name
+from kgeval.results.run_names import MODEL, run_facts, shown_run
 from kgeval.results.times import is_time, split_period, time_bins
 from kgeval.stats.intervals import check_confidence, robust_interval
 from kgeval.stats.moments import FEW_CLUSTERS, Interval
@@ -972,6 +972,10 @@ class EvaluationResult(Result):
         """Return the header lines, with cautions about the default metrics."""
         return [*header_lines(self), *(f"note: {caution}" for caution in metric_cautions(self, DEFAULT_METRICS))]
 
+    def _origin(self) -> str:
+        words = ranks_words({self.facts["dataset"]: len(self.rank_table)}, [self], f"ties: {tie_words('realistic')}")
+        return f"{shown_run(self.facts)} on {words}"
+
     def _beside(self) -> dict[str, Any]:
         chance = [self.chance(metric).value for metric in self._first]
         return {"chance": chance, "ends": [tie_ends(self.rank_table, metric) for metric in self._first]}
@@ -1006,12 +1010,36 @@ def header_lines(result: EvaluationResult, ties: str = "realistic") -> list[str]
         f"{protocol.describe()}, {ties} ties, the {TIE_WORDS[ties]} (tie rate {tie_rate}); "
         f"protocol {protocol.fingerprint}, dataset {facts['dataset_fingerprint'][:8]}, "
         f"kgeval {facts['version']}",
-        *([f"run: {run_name(facts[MODEL], facts.get(SEED))}"] if MODEL in facts else []),
+        *([f"run: {shown_run(facts)}"] if MODEL in facts else []),
     ]
     lines += [f"dropped: {counted(n, 'rank')}, {reason}" for reason, n in result.dropped.items()]
     lines += unknown_lines(result)
     lines += [f"dataset: {observation}" for observation in facts["observations"]]
     return lines + [f"note: {note}" for note in result.notes]
+
+
+def ranks_words(sizes: Mapping[str, int], results: Sequence[EvaluationResult], ties: str) -> str:
+    """Return the numbers of ranks, the protocol and the tie policy in words, for the notes of a table.
+
+    Parameters
+    ----------
+    sizes : mapping of str to int
+        Dataset -> number of ranks.
+    results : sequence of EvaluationResult
+        Where their protocols differ, the text has none.
+    ties : str
+        Such as ``"ties: mean rank (realistic)"``.
+
+    Examples
+    --------
+    >>> from kgeval import Dataset, evaluate
+    >>> dataset = Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2]], n_entities=4, n_relations=1)
+    >>> ranks_words({"umls": 1322, "WN18RR": 6268}, [evaluate(lambda s, p, o: o, dataset)], "ties: mean rank")
+    'umls: 1,322 and WN18RR: 6,268 ranks of test; filtered by test, all entities, both sides; ties: mean rank'
+    """
+    numbers = listed([f"{quoted(dataset)}: {n:,}" for dataset, n in sizes.items()])
+    protocols = {f"{'+'.join(one.protocol.splits)}; {one.protocol.describe()}; {ties}" for one in results}
+    return f"{numbers} ranks of {protocols.pop()}" if len(protocols) == 1 else f"{numbers} ranks"
 
 
 def unknown_lines(result: EvaluationResult) -> list[str]:

@@ -6,6 +6,7 @@ kept in ``result.facts``, so that a saved file contains them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kgeval.base.checks import check_seed, names_unknown_arguments
@@ -99,6 +100,22 @@ def named(result: Any, name: str, seed: int | None = None) -> Any:
     ('ids', 3)
     """
     return result.__replace__(facts=run_facts(result.facts, name, seed))
+
+
+def shown_run(facts: Mapping[str, Any]) -> str:
+    """Return the name of the run of a result: that of its model with its seed, else that of its scorer.
+
+    Parameters
+    ----------
+    facts : mapping
+        `EvaluationResult.facts`.
+
+    Examples
+    --------
+    >>> shown_run({"scorer": "f"}), shown_run({"scorer": "f", "model": "ComplEx", "seed": 1})
+    ('f', 'ComplEx seed 1')
+    """
+    return run_name(facts[MODEL], facts.get(SEED)) if MODEL in facts else str(facts.get("scorer", "model"))
 
 
 def run_name(model: str, seed: Any = None) -> str:

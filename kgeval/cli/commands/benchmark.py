@@ -8,18 +8,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import kgeval
+from kgeval.base.wording import p_equals
+from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.benchmarks.benchmark_text import answer_texts, brief_notes
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
 from kgeval.cli.command import Command
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override
 from kgeval.cli.options import add_format, add_quiet, check_out, file_line, json_text, ranked_result, say_aside
+from kgeval.comparison.rows import UNDECIDED
 from kgeval.display.media import frame_records
 from kgeval.errors import DataError, ProtocolError
 from kgeval.metrics.default_metrics import BRIEF_METRICS
 from kgeval.report import write_benchmark_page
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.run_names import MODEL, SEED
+from kgeval.stats.across_datasets import FEW_DATASETS
 from kgeval.stats.runs import SPREADS
 
 MIN_DATASETS, MIN_MODELS = 2, 3  # smallest numbers for the text about all datasets together
@@ -175,11 +179,21 @@ def _as_text(benchmark: Benchmark, options: argparse.Namespace, page: str) -> st
     screen = options.screen
     parts = answer_texts(benchmark, screen)
     if len(benchmark.datasets) >= MIN_DATASETS and len(benchmark.models) >= MIN_MODELS:
-        parts.append(screen.lines(benchmark.across().lines()))
+        parts.append(screen.lines(_across_lines(benchmark.across())))
     if not options.quiet:
         parts.append(screen.dim(screen.lines([*benchmark.description(), *benchmark.notes_on_method()])))
         parts += [screen.lines(brief_notes(benchmark))] if benchmark.notes else []
     return "\n\n".join([*parts, *([page] if page else [])])
+
+
+def _across_lines(across: AcrossDatasets) -> list[str]:
+    """Return the lines about all datasets together; where no pair of models is told apart, two of them."""
+    ranks, *tests = across.lines()
+    if across.friedman is None or across.nemenyi is None or (across.pairs["better"] != UNDECIDED).any():
+        return [ranks, *tests]
+    few = f"; {across.n_datasets} datasets show only very large differences" * (across.n_datasets < FEW_DATASETS)
+    p_value, needed = p_equals(across.friedman.p_value, across.alpha), across.nemenyi.critical_difference
+    return [ranks, f"no two models are told apart (Friedman's test: {p_value}; Nemenyi's: {needed:.2f} apart){few}"]
 
 
 def _as_json(benchmark: Benchmark) -> str:
