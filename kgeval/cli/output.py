@@ -323,8 +323,8 @@ def _printed(
 ) -> str:
     """Return tables for people with the lines about them, or the last of the tables alone in another format.
 
-    The lines of `about` are notes of a table for a paper. In another format than ``"table"``, the cautions in the header
-    and beside it are printed to standard error.
+    The lines of `about` are notes of a table for a paper. In another format than ``"table"``, the cautions in the
+    header and beside it are printed to standard error.
     """
     screen, (first, *_), (*_, shown) = options.screen, frames.values(), frames.values()
     explained = [first] if options.to == "csv" else frames.values()  # CSV has a column of reasons

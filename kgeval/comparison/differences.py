@@ -464,11 +464,11 @@ def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]
         if ratio > MAX_ENTITY_RATIO or (row["better"] and not is_sure):
             limits = between(wide.low, wide.high, has_signs=True)
             usual = between(row["low_95"], row["high_95"], has_signs=True)
+            pair, heading = listed_names([row["first"], row["second"]]), display_of(label).heading
             yield (
-                f"{listed_names([row['first'], row['second']])}: for other entities (clusters by entity: ranks with the "
-                "same entity are taken as dependent), the 95% interval of the difference in "
-                f"{display_of(label).heading} is {ratio:.1f} times as wide, {limits} instead of {usual} (neither is corrected), and "
-                f"{'excludes' if is_sure else 'contains'} 0"
+                f"{pair}: for other entities (clusters by entity: ranks with the same entity are taken as dependent), "
+                f"the 95% interval of the difference in {heading} is {ratio:.1f} times as wide, {limits} instead of "
+                f"{usual} (neither is corrected), and {'excludes' if is_sure else 'contains'} 0"
             )
 
 

@@ -234,8 +234,9 @@ def narrow_markdown(table: Table, heading: str, comment: str = "") -> str:
     Parameters
     ----------
     table : Table
-        A single group has no name. If it has several groups of several columns, and would have lines of more than `MARKDOWN_WIDTH` characters, the
-        groups stand below each other, each with the names of the rows; their columns have the same headings.
+        A single group has no name. If it has several groups of several columns, and would have lines of more than
+        `MARKDOWN_WIDTH` characters, the groups stand below each other, each with the names of the rows; their columns
+        have the same headings.
     heading : str
         What a group is, such as ``"dataset"``: the heading of the column of their names.
     comment : str

@@ -187,13 +187,15 @@ def _as_text(benchmark: Benchmark, options: argparse.Namespace, page: str) -> st
 
 
 def _across_lines(across: AcrossDatasets) -> list[str]:
-    """Return the lines about all datasets together; where no pair of models is told apart, two of them."""
+    """Return the lines about all datasets together; where no pair of models is told apart, two, and its own notes."""
     ranks, *tests = across.lines()
     if across.friedman is None or across.nemenyi is None or (across.pairs["better"] != UNDECIDED).any():
         return [ranks, *tests]
-    few = f"; {across.n_datasets} datasets show only very large differences" * (across.n_datasets < FEW_DATASETS)
-    p_value, needed = p_equals(across.friedman.p_value, across.alpha), across.nemenyi.critical_difference
-    return [ranks, f"no two models are told apart (Friedman's test: {p_value}; Nemenyi's: {needed:.2f} apart){few}"]
+    n, is_few = across.n_datasets, across.n_datasets < FEW_DATASETS
+    few = f"; {n} datasets show only very large differences" if is_few else ""
+    p_value, needed = p_equals(across.friedman.p_value, across.alpha), f"{across.nemenyi.critical_difference:.2f}"
+    said = f"Friedman's test: {p_value}; Nemenyi's tells no two models apart (mean ranks {needed} apart){few}"
+    return [ranks, said, *(f"note: {note}" for note in across.notes[: -2 if is_few else -1])]  # the last are general
 
 
 def _as_json(benchmark: Benchmark) -> str:
