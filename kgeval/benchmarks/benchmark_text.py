@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from kgeval.base.checks import counted, listed
 from kgeval.base.terminal import Screen
 from kgeval.base.wording import with_capital
-from kgeval.benchmarks.tables import mean_table, pair_table, paper_table
+from kgeval.benchmarks.tables import best_pairs, mean_table, pair_table, paper_table
 from kgeval.comparison.texts import exchangeable_words, holm_words
 from kgeval.display import html
 from kgeval.display.html import Markup
-from kgeval.display.html_tables import html_table
+from kgeval.display.html_tables import html_table, unbroken
 from kgeval.display.media import metric_as_group, text_table
 from kgeval.metrics.grammar import display_of
 from kgeval.results.clustering import PURPOSES
@@ -98,10 +98,14 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     shown = replace(means, columns=metric_as_group(means.columns)[not is_several :])
     return html.panel(
         verdict.headline,
-        html.line(f"{with_capital(verdict.details)}."),
+        html.line(unbroken(f"{with_capital(verdict.details)}.")),
         html_table(shown),
+        html_table(best_pairs(benchmark)) if is_several and pairs else None,
         html.lines([f"{with_capital(note)}." for note in benchmark.notes[:MAX_NOTES]]),
-        *(html.folded("Differences", table) if is_several else table for table in map(html_table, pairs)),
+        *(
+            html.folded(f"{counted(len(benchmark.differences), 'difference')}", table) if is_several else table
+            for table in map(html_table, pairs)
+        ),
         html.folded("All metrics", html_table(replace(mean_table(benchmark), notes=()))),
         html.folded("Protocol, tests and notes", html.lines(benchmark.header())),
     )

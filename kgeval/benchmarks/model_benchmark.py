@@ -232,7 +232,6 @@ class Benchmark(Compared):
             ``tabular``, then lines about the numbers.
         """
         table, others = tables.fitting_table(self, siunitx=siunitx)
-        table = replace(table, notes=[*table.notes, ("", tables.sizes_words(self, has_protocol=True))])
         comments = tables.protocol_lines(self)
         if others:
             comments.append(f"% left out for their width: {listed(others)}; all of them: benchmark(metrics=...)")
@@ -240,9 +239,7 @@ class Benchmark(Compared):
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, then lines about it; a table that is too wide has rows for each dataset."""
-        table = tables.paper_table(self)
-        table = replace(table, notes=[*table.notes, ("", tables.sizes_words(self))])
-        return narrow_markdown(table, "dataset", "\n".join(tables.protocol_lines(self)))
+        return narrow_markdown(tables.paper_table(self), "dataset", "\n".join(tables.protocol_lines(self)))
 
     @names_unknown_arguments(has_differences="differences=")
     def to_csv(

@@ -130,7 +130,7 @@ def mean_table(benchmark: Benchmark, metrics: Sequence[str] = ()) -> Table:
     return Table(columns, table_notes(benchmark))
 
 
-def paper_table(benchmark: Benchmark, metrics: Sequence[str] = ()) -> Table:
+def paper_table(benchmark: Benchmark, metrics: Sequence[str] = (), *, has_protocol: bool = False) -> Table:
     """Return the table of means without intervals: rows are models and chance, columns are datasets and metrics.
 
     Parameters
@@ -138,6 +138,8 @@ def paper_table(benchmark: Benchmark, metrics: Sequence[str] = ()) -> Table:
     benchmark : Benchmark
     metrics : sequence of str
         Some of the metrics, by default all.
+    has_protocol : bool
+        Whether the last note has the protocol beside the numbers of ranks.
     """
     cells, metrics = mean_cells(benchmark), metrics or list(benchmark.keys)
     models = [*benchmark.across().models, CHANCE]
@@ -146,7 +148,11 @@ def paper_table(benchmark: Benchmark, metrics: Sequence[str] = ()) -> Table:
         for metric in metrics:
             of_models = [replace(cells[model, dataset, metric], interval="") for model in models]
             columns.append(Column(display_of(metric).heading, of_models, group=dataset))
-    return Table(columns, table_notes(benchmark, metrics))
+    sizes = {name: len(alignment.rows[0]) for name, alignment in benchmark.alignments.items()}
+    results = list(benchmark.results.values()) if has_protocol else []
+    return Table(
+        columns, [*table_notes(benchmark, metrics), ("", ranks_words(sizes, results, ties_line(benchmark.keys)))]
+    )
 
 
 def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> tuple[Table, list[str]]:
@@ -161,9 +167,9 @@ def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> tuple[Table, list[s
     siunitx : bool
     """
     width = partial(latex_width, siunitx=siunitx)
-    table, others = paper_table(benchmark), list[str]()
+    table, others = paper_table(benchmark, has_protocol=True), list[str]()
     if width(table) > TEXT_WIDTH:
-        table = paper_table(benchmark, [benchmark.metric])
+        table = paper_table(benchmark, [benchmark.metric], has_protocol=True)
         others = [display_of(metric).heading for metric in benchmark.keys if metric != benchmark.metric]
     if width(table) > TEXT_WIDTH:
         models, *values = table.columns
@@ -186,11 +192,7 @@ def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
     screen : Screen
         As in `kgeval.display.differences.shown_differences`.
     """
-    places = {(row["dataset"], row["model"]): place for place, row in enumerate(placed_rows(benchmark))}
-    rows = sorted(
-        benchmark.differences.to_dict("records"),
-        key=lambda row: (places[row["dataset"], row["first"]], places[row["dataset"], row["second"]]),
-    )
+    rows = _placed_pairs(benchmark)
     n_all = len(rows)
     if n_all > MAX_ROWS and benchmark.terms.baseline is None:
         best = {dataset: leaders[0] for dataset, leaders in benchmark.verdict.leaders.items() if leaders}
@@ -206,6 +208,30 @@ def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
     return replace(shown, notes=[*shown.notes, ("", left_out)])
 
 
+def best_pairs(benchmark: Benchmark) -> Table:
+    """Return the differences in the primary metric between the two best models of each dataset.
+
+    With a baseline, it is the best model against the baseline, or the baseline against the next one.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    """
+    firsts = {row["dataset"]: row for row in reversed(_placed_pairs(benchmark))}
+    rows, alpha = list(reversed(firsts.values())), benchmark.alpha
+    shown = shown_differences(rows, alpha, has_datasets=True, has_metrics=False, is_brief=True, has_decisions=False)
+    return replace(shown, notes=[*shown.notes, (BOLD, "decided")])
+
+
+def _placed_pairs(benchmark: Benchmark) -> list[dict[Any, Any]]:
+    """Return the rows of `Benchmark.differences`, dataset by dataset, those of the best model of each first."""
+    places = {(row["dataset"], row["model"]): place for place, row in enumerate(placed_rows(benchmark))}
+    return sorted(
+        benchmark.differences.to_dict("records"),
+        key=lambda row: (places[row["dataset"], row["first"]], places[row["dataset"], row["second"]]),
+    )
+
+
 def table_notes(benchmark: Benchmark, metrics: Sequence[str] = ()) -> list[Note]:
     """Return the notes below the table: the meaning of the numbers, of bold values and marks, and cautions.
 
@@ -215,14 +241,11 @@ def table_notes(benchmark: Benchmark, metrics: Sequence[str] = ()) -> list[Note]
     metrics : sequence of str
         Those in the table, by default all.
     """
-    least, *counts = sorted({n for n in benchmark.table["n_seeds"].tolist() if n})
-    single, counts = (
-        ("; without ±: one run, whose interval leaves out seeds", counts) if least == 1 else ("", [least, *counts])
-    )
-    numbers = "one run each"
-    if counts:
-        seeds = counted(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
-        numbers = f"mean ± standard deviation over {seeds}{single}"
+    counts = benchmark.table["n_seeds"].tolist()
+    several, numbers = sorted({n for n in counts if n > 1}), "one run each"
+    if several:
+        seeds = f"{several[0]} to {several[-1]} seeds" if len(several) > 1 else f"{several[0]} seeds"
+        numbers = f"mean ± standard deviation over {seeds}{'; without ±: one run' if 1 in counts else ''}"
     shown = map(display_of, metrics or benchmark.keys)
     lower = [one.heading for one in shown if one.lower_is_better]
     about = [numbers, *([f"lower is better in {listed(lower)}"] if lower else [])]
@@ -259,7 +282,7 @@ def _cautions(benchmark: Benchmark) -> Iterator[str]:
     if len(benchmark.models) > 1:
         yield from (f"no verdict on {listed(on)}: {reason}" for reason, on in reasons.items() if reason)
     if any(borrowed_spreads(benchmark.differences)):
-        yield "one run: tested with the spread of the other models over seeds"
+        yield "one run: interval without seeds, tested with the spread of the other models over seeds"
     yield from (note for note in benchmark.notes if note.endswith(EQUAL_RANKS))
 
 
@@ -275,18 +298,6 @@ def overridden_texts(benchmark: Benchmark) -> dict[str, str]:
         for dataset, alignment in benchmark.alignments.items()
         if alignment.overridden
     }
-
-
-def sizes_words(benchmark: Benchmark, has_protocol: bool = False) -> str:
-    """Return the number of ranks of each dataset, and the protocol if it is one, in words.
-
-    Parameters
-    ----------
-    benchmark : Benchmark
-    has_protocol : bool
-    """
-    sizes = {name: len(alignment.rows[0]) for name, alignment in benchmark.alignments.items()}
-    return ranks_words(sizes, list(benchmark.results.values()) if has_protocol else [], ties_line(benchmark.keys))
 
 
 def protocol_lines(benchmark: Benchmark) -> list[str]:

@@ -21,9 +21,8 @@ from kgeval.cli.interval_options import add_intervals, check_level
 from kgeval.cli.options import add_format, add_quiet, json_text, say_aside, words
 from kgeval.comparison.texts import protocol_comment
 from kgeval.data.sides import RELATION
-from kgeval.display.media import drawn, format_frame, frame_records, numbers_first, rough_lines, undefined_lines
-from kgeval.display.table import MIN_EFFECTIVE, Table, frame_table, widths_words
-from kgeval.display.table import Cell as TableCell
+from kgeval.display.media import format_frame, frame_records, numbers_first, rough_lines, undefined_lines
+from kgeval.display.table import MIN_EFFECTIVE, widths_words
 from kgeval.errors import KgevalError, ProtocolError
 from kgeval.features import read_types
 from kgeval.features.columns import FEATURES, NEED_TYPES, OVER_SPLITS
@@ -41,7 +40,7 @@ from kgeval.results.evaluation_result import (
     interval_notes,
     key_columns,
     metric_cautions,
-    ranks_words,
+    origin_words,
 )
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE
@@ -282,18 +281,14 @@ def result_text(
     if split_columns and not says_splits(result.notes):
         cautions.append(f"{', '.join(split_columns)}: computed from all splits; to use train only: --means-from train")
     comment = protocol_comment([("", result)], f"ties: {tie_words(ties)}")
-    if options.to == "table":
-        texts = {"further": [*_headline(result, options, confidence, cluster), *further], "last": last}
-        return _printed(frames, header_lines(result, ties), cautions, options, **texts)
-    sizes = {result.facts["dataset"]: len(result.rank_table)}
-    # Markdown has the protocol in the line of the comment.
-    protocols = [result] if options.to == "latex" else []
-    about = [f"{shown_run(result.facts)} on {ranks_words(sizes, protocols, f'ties: {tie_words(ties)}')}"]
+    about = [origin_words(result, ties, has_protocol=options.to == "latex")]  # Markdown has it in the comment
     if any(str(name).endswith(" low") for name in frames.get("by", frames["metrics"])):
         about.append(f"in brackets: {100 * level:g}% interval")
-    elif confidence is not None and options.to != "csv":
+    elif confidence is not None and options.to not in ("table", "csv"):
         about.append(widths_words(summary_frame(result, metrics, options.ties, level, cluster), level))
-    return _printed(frames, header_lines(result, ties), cautions, options, comment=comment, about=about)
+    further = [*_headline(result, options, confidence, cluster), *further]
+    header = header_lines(result, ties)
+    return _printed(frames, header, cautions, options, further=further, comment=comment, about=about, last=last)
 
 
 def _headline(result: EvaluationResult, options: argparse.Namespace, level: float | None, cluster: str) -> list[str]:
@@ -332,30 +327,13 @@ def _printed(
     if options.to != "table":
         if not options.quiet:
             say_aside([*(line for line in header if line.startswith(ASIDE)), *notes])
-        if options.to == "csv":
-            return format_frame(shown, "csv", spreadsheet=options.spreadsheet)
-        return drawn(_paper_table(shown, about), options.to, comment=comment)
+        return format_frame(shown, options.to, comment=comment, spreadsheet=options.spreadsheet, notes=about)
     wide = replace(screen, whole="--to json or a wider terminal")  # --to csv has the last table only
     tables = [format_frame(frame, "table", screen if frame is shown else wide) for frame in frames.values()]
     if options.quiet:
         return "\n\n".join(tables)
     text = numbers_first([*further, *tables], header, screen, [screen.lines(notes)] if notes else [])
     return "\n\n".join([text, *([screen.dim("\n".join(map(screen.wrapped, last.split("\n"))))] if last else [])])
-
-
-def _paper_table(frame: pd.DataFrame, about: Sequence[str]) -> Table:
-    """Return a table of metrics with notes; the settings of `summary_frame` have a column of their own."""
-    table = frame_table(frame, notes=[("", line) for line in about])
-    if list(frame.index.names) != ["rows"]:
-        return table
-    rows = [
-        ("raw" if str(name).startswith("raw ") else "filtered", str(name).removeprefix("raw ")) for name in frame.index
-    ]
-    labels = [
-        replace(table.columns[0], heading=head, cells=[*map(TableCell, texts)])
-        for head, texts in zip(("setting", "side"), zip(*rows))
-    ]
-    return replace(table, columns=[*labels, *table.columns[1:]])
 
 
 def summary_frame(

@@ -14,7 +14,7 @@ from kgeval.comparison.texts import brief_header
 from kgeval.display import html
 from kgeval.display.differences import MAX_NAME, MAX_PAIRS, leader_first, shown_differences
 from kgeval.display.html import Markup
-from kgeval.display.html_tables import bar_table, html_table
+from kgeval.display.html_tables import bar_table, html_table, unbroken
 from kgeval.metrics.grammar import display_of
 
 if TYPE_CHECKING:  # these modules import this one
@@ -43,7 +43,7 @@ def comparison_panel(comparison: Comparison) -> Markup:
     ranks = f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].facts['dataset']}, paired"
     return html.panel(
         title if is_plain else f"Undecided: {title}",
-        html.line(f"{with_capital('; '.join([*more, ranks]))}."),
+        html.line(unbroken(f"{with_capital('; '.join([*more, ranks]))}.")),
         _values(comparison, verdict.metric),
         differences if len(brief) <= MAX_PAIRS else html.folded(counted(len(brief), "difference"), differences),
         html.folded("All metrics", html_table(shown_values(comparison))),

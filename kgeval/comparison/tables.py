@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from kgeval.base.terminal import PIPE, Screen
 from kgeval.comparison.rows import model_order
 from kgeval.comparison.texts import protocol_comment, ties_line
-from kgeval.comparison.verdict import leaders_of, moved_line
-from kgeval.display.differences import screen_differences
+from kgeval.comparison.verdict import leaders_of, model_name
+from kgeval.display.differences import moved_words, screen_differences
 from kgeval.display.media import drawn
 from kgeval.display.table import BOLD, Note, Table, frame_table, widths_words
+from kgeval.errors import MetricError
 from kgeval.metrics.grammar import display_of
 from kgeval.results.evaluation_result import ranks_words
 
@@ -86,5 +87,12 @@ def differences_text(comparison: Comparison, screen: Screen) -> str:
     comparison : Comparison
     screen : Screen
     """
-    shown, moved = screen_differences(comparison.differences, comparison.alpha, screen), moved_line(comparison)
-    return f"{shown}\n{screen.lines([moved])}" if moved else shown
+    shown = screen_differences(comparison.differences, comparison.alpha, screen)
+    metric, (best, *others) = next(iter(comparison.keys)), model_order(comparison)
+    rivals = [name for name in others if name in comparison.rivals(best)]
+    try:
+        moved = moved_words(comparison.by("relation", metric, best, rivals[0]), metric) if rivals else ""
+    except MetricError:  # the metric has no contributions
+        return shown
+    pair = f"{model_name(best)} against {model_name(rivals[0])}" if moved else ""
+    return f"{shown}\n{screen.lines([f'{pair}, over all ranks: {moved}'])}" if moved else shown

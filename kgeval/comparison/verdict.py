@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from kgeval.base.checks import counted, listed
-from kgeval.base.terminal import distinct_labels
+from kgeval.base.checks import listed
 from kgeval.base.wording import (
     between,
     decimals_for,
@@ -23,20 +22,10 @@ from kgeval.base.wording import (
     percent,
     printable,
     quoted,
-    shown_label,
-    signed,
     written,
 )
 from kgeval.comparison.alignment import mismatches
-from kgeval.comparison.rows import (
-    best_first,
-    difference_words,
-    leaders_among,
-    model_order,
-    row_decimals,
-    row_of,
-    trained_words,
-)
+from kgeval.comparison.rows import best_first, difference_words, leaders_among, row_decimals, row_of, trained_words
 from kgeval.data.sides import SIDES
 from kgeval.display.table import heading_of
 from kgeval.errors import DataError, MetricError
@@ -57,7 +46,7 @@ REVERSALS = ("pattern", "cardinality", "relation")  # columns in which the other
 MIN_GROUP, MIN_SHARE = 10, 0.01  # a group is named if it has at least 10 ranks and at least 1% of the ranks
 _is_close = partial(math.isclose, rel_tol=STATISTIC_ROUNDING)  # whether two values differ by rounding errors alone
 TIE_POLICIES = ("optimistic", "realistic", "pessimistic")
-MAX_LABEL, MAX_SHORT, MAX_REASON, MAX_NAMED = 60, 40, 400, 3
+MAX_LABEL, MAX_REASON, MAX_NAMED = 60, 400, 3
 
 
 @dataclass(frozen=True)
@@ -425,38 +414,6 @@ def _relations(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
     lost = {column: frame.index[frame["reversed"]].tolist() for column, frame in groups.items()}
     trails = [f" and trails significantly on {_lost(column, labels)}" for column, labels in lost.items() if labels]
     yield text + "".join(trails[:1])
-
-
-def moved_line(comparison: Comparison) -> str:
-    """Return on which relations the best model gains most over the second, and loses most to it, over all ranks.
-
-    The text is empty if that is not known, or if there is one relation.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    """
-    metric, key = next(iter(comparison.keys.items()))
-    best, *others = model_order(comparison)
-    second, display = next((name for name in others if name in comparison.rivals(best)), ""), display_of(metric)
-    try:
-        frame = comparison.by("relation", metric, best, second) if second else pd.DataFrame()
-    except MetricError:  # as in `_relations`
-        return ""
-    if len(frame) < 2:
-        return ""
-    frame = frame[frame["decided"] | (frame["difference"].abs() >= 0.5 * 10.0**-display.decimals)]
-    sizes = frame["contribution"] * (1.0 if key.higher_is_better else -1.0)
-    rows = {"gains most": frame[sizes > 0.0][:1], "loses most": frame[sizes < 0.0][:1]}
-    labels = distinct_labels([shown_label(str(name)) for part in rows.values() for name in part.index], MAX_SHORT)
-    places = [
-        f"{verb} on {labels.pop(0)} ({signed(row['difference'], display.decimals)} on {counted(row['n'], 'rank')}"
-        f"{'' if row['decided'] else ', undecided'})"
-        for verb, part in rows.items()
-        for row in part.to_dict("records")
-    ]
-    against = f"{model_name(best)} against {model_name(second)}, over all ranks"
-    return f"{against}: {', '.join(places)}" if places else ""
 
 
 def _ties(comparison: Comparison, sentence: Sentence) -> Iterator[str]:

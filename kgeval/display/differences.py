@@ -13,7 +13,7 @@ import pandas as pd
 
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.terminal import PIPE, Screen, distinct_labels, width_of
-from kgeval.base.wording import count_text, difference_decimals, p_equals, printable, written
+from kgeval.base.wording import count_text, difference_decimals, p_equals, printable, shown_label, signed, written
 from kgeval.display.html import axis_ends, difference_bar
 from kgeval.display.media import text_table
 from kgeval.display.table import Cell, Column, Table, difference_cell, heading_of
@@ -189,6 +189,41 @@ def screen_differences(differences: pd.DataFrame, alpha: float, screen: Screen =
         left_out = f"{counted(len(rows) - len(shown), 'other difference' if is_long else 'difference')} in {others}"
         table = replace(table, notes=[*table.notes, ("", f"{left_out}: --to csv, in Python .differences")])
     return text_table(table, screen)
+
+
+def moved_words(groups: pd.DataFrame, metric: str) -> str:
+    """Return on which group the first of two models gains most over all ranks, and on which it loses most.
+
+    Undecided differences that are 0 at the decimals of the metric are left out. The text is empty if there is nothing
+    to say, or one group.
+
+    Parameters
+    ----------
+    groups : pandas.DataFrame
+        From `kgeval.comparison.comparison.Comparison.by`: largest contribution first.
+    metric : str
+        The key of its metric.
+
+    Examples
+    --------
+    >>> columns = {"n": [52, 220], "difference": [0.0481, -0.0138], "contribution": [0.02, -0.01]}
+    >>> groups = pd.DataFrame(columns, index=["likes", "/film/genre"]).assign(decided=[True, False])
+    >>> moved_words(groups, "mrr")
+    'gains most on likes (+0.0481 on 52 ranks), loses most on /film/genre (-0.0138 on 220 ranks, undecided)'
+    """
+    display = display_of(metric)
+    known = groups[groups["decided"] | (groups["difference"].abs() >= 0.5 * 10.0**-display.decimals)]
+    sizes = known["contribution"] * (-1.0 if display.lower_is_better else 1.0)
+    rows = [
+        (verb, part[:1]) for verb, part in (("gains", known[sizes > 0.0]), ("loses", known[sizes < 0.0])) if len(part)
+    ]
+    labels = distinct_labels([shown_label(str(part.index[0])) for _, part in rows], MAX_NAME)
+    texts = []
+    for label, (verb, part) in zip(labels, rows if len(groups) > 1 else ()):
+        row = part.iloc[0]
+        said = f"{signed(row['difference'], display.decimals)} on {counted(int(row['n']), 'rank')}"
+        texts.append(f"{verb} most on {label} ({said}{'' if row['decided'] else ', undecided'})")
+    return ", ".join(texts)
 
 
 def leader_first(differences: pd.DataFrame) -> pd.DataFrame:

@@ -250,7 +250,7 @@ STYLE = Markup(
     ".kgeval-panel { max-width: 64rem; line-height: 1.45; overflow-wrap: anywhere; }"
     ".kgeval-panel .title { font-weight: 600; font-size: 1.1em; margin: 0.2em 0; }"
     ".kgeval-panel .line { margin: 0.2em 0; }"
-    ".kgeval-panel .scroll { overflow-x: auto; }"
+    ".kgeval-panel .scroll { overflow-x: auto; } .kgeval-panel .whole { white-space: nowrap; }"
     ".kgeval-panel.kgeval-panel table { border-collapse: collapse; border: 0; margin: 0.4em 0; font-size: 0.95em; }"
     ".kgeval-panel.kgeval-panel thead { border: 0; }"
     ".kgeval-panel.kgeval-panel tr:nth-child(n) { background: none; border: 0; }"
@@ -307,14 +307,14 @@ def label(text: str) -> Markup:
     return tag("bdi", shown_label(text))
 
 
-def line(text: str) -> Markup:
+def line(text: str | Markup) -> Markup:
     """Return a line of text.
 
     Parameters
     ----------
-    text : str
+    text : str or Markup
     """
-    return tag("div", shown_line(text), class_="line")
+    return tag("div", text if isinstance(text, Markup) else shown_line(text), class_="line")
 
 
 def lines(texts: Iterable[str]) -> Markup:

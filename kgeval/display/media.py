@@ -26,6 +26,7 @@ from kgeval.display.table import (
     Column,
     Note,
     Table,
+    by_setting,
     frame_table,
     index_parts,
 )
@@ -457,6 +458,7 @@ def format_frame(
     optional: Sequence[str] = OPTIONAL_COLUMNS,
     comment: str = "",
     spreadsheet: bool = False,
+    notes: Sequence[str] = (),
 ) -> str:
     """Return a table of metrics in one of `FORMATS`.
 
@@ -482,6 +484,8 @@ def format_frame(
         For the styles ``"latex"`` and ``"markdown"``: as in `drawn`, such as the text that `protocol_comment` returns.
     spreadsheet : bool
         For the style ``"csv"``: as in `kgeval.display.fields.csv_text`.
+    notes : sequence of str
+        Sentences below the table.
 
     Raises
     ------
@@ -491,7 +495,9 @@ def format_frame(
     check_one_of("format", style, FORMATS, ProtocolError)
     if style in PROGRAMS:
         return _written(frame_fields(frame), style, spreadsheet)
-    return drawn(frame_table(frame, optional), style, screen, comment)
+    table = frame_table(frame, optional, notes=[("", note) for note in notes])
+    is_paper = style != "table" and list(frame.index.names) == ["rows"]
+    return drawn(by_setting(table) if is_paper else table, style, screen, comment)
 
 
 def _written(fields: Fields, style: str, spreadsheet: bool = False) -> str:

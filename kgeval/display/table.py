@@ -444,6 +444,29 @@ def frame_table(
     return Table(columns, notes, faint)
 
 
+def by_setting(table: Table) -> Table:
+    """Return a table whose rows are named ``"both"``, ``"raw both"``, ... with the setting in a column of its own.
+
+    Parameters
+    ----------
+    table : Table
+        Other tables, whose first column has a heading, stay as they are.
+
+    Examples
+    --------
+    >>> table = by_setting(Table([Column.of_labels("", ["both", "raw both"])]))
+    >>> [[column.heading, *(cell.text for cell in column.cells)] for column in table.columns]
+    [['setting', 'filtered', 'raw'], ['side', 'both', 'both']]
+    """
+    labels, *others = table.columns
+    if labels.heading:
+        return table
+    names = [cell.text for cell in labels.cells]
+    settings = ["raw" if name.startswith("raw ") else "filtered" for name in names]
+    sides = [name.removeprefix("raw ") for name in names]
+    return replace(table, columns=[Column.of_labels("setting", settings), Column.of_labels("side", sides), *others])
+
+
 def index_parts(label: Any) -> list[str]:
     """Return the labels of a row of a frame as texts, one for each level of its index."""
     return [str(part) for part in label] if isinstance(label, tuple) else [str(label)]

@@ -36,6 +36,7 @@ from kgeval.data.qualifiers import QUALIFIERS
 from kgeval.data.row_keys import group_rows
 from kgeval.data.sides import ALL_SIDES, RELATION, check_side, entity_sides
 from kgeval.data.vocabulary import Vocabulary, triple_ids
+from kgeval.display.table import Column, Table
 from kgeval.errors import DataError, MetricError, ScoreError
 from kgeval.features.columns import FEATURES, OVER_SPLITS, features_at_hand, features_of
 from kgeval.metrics import MetricValue, RankMetric
@@ -973,8 +974,17 @@ class EvaluationResult(Result):
         return [*header_lines(self), *(f"note: {caution}" for caution in metric_cautions(self, DEFAULT_METRICS))]
 
     def _origin(self) -> str:
-        words = ranks_words({self.facts["dataset"]: len(self.rank_table)}, [self], f"ties: {tie_words('realistic')}")
-        return f"{shown_run(self.facts)} on {words}"
+        return origin_words(self)
+
+    def _bars(self) -> Table:
+        """Return the values that a panel shows first, with those of each entity side beside them."""
+        bars, sides = super()._bars(), entity_sides(self.rank_table.sides)
+        shown = []
+        for side in sides if len(sides) > 1 else ():
+            found = [self.interval(f"{side}.{metric}") for metric in self._first]
+            rows = [(one.value, one.low, one.high) for one in found]
+            shown.append(Column.of_values(f"{side} side", rows, self._first[0], [one.remark for one in found]))
+        return replace(bars, columns=[*bars.columns[:-1], *shown, bars.columns[-1]])
 
     def _beside(self) -> dict[str, Any]:
         chance = [self.chance(metric).value for metric in self._first]
@@ -1016,6 +1026,20 @@ def header_lines(result: EvaluationResult, ties: str = "realistic") -> list[str]
     lines += unknown_lines(result)
     lines += [f"dataset: {observation}" for observation in facts["observations"]]
     return lines + [f"note: {note}" for note in result.notes]
+
+
+def origin_words(result: EvaluationResult, ties: str = "realistic", has_protocol: bool = True) -> str:
+    """Return model, dataset and number of ranks of a result in words, with the protocol or without.
+
+    Parameters
+    ----------
+    result : EvaluationResult
+    ties : str
+        As in `header_lines`.
+    has_protocol : bool
+    """
+    sizes, protocols = {result.facts["dataset"]: len(result.rank_table)}, [result] if has_protocol else []
+    return f"{shown_run(result.facts)} on {ranks_words(sizes, protocols, f'ties: {tie_words(ties)}')}"
 
 
 def ranks_words(sizes: Mapping[str, int], results: Sequence[EvaluationResult], ties: str) -> str:
