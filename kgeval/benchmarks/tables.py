@@ -258,7 +258,7 @@ def _decision_notes(benchmark: Benchmark, alone: str) -> Iterator[Note]:
     """Yield the notes below the table about bold values and marks, or that there are none."""
     heading, alpha = display_of(benchmark.metric).heading, benchmark.alpha
     n_tests = int(benchmark.differences["p"].notna().sum())
-    how = f"Holm, {counted(n_tests, 'test')}{alone}"
+    how = f"Holm, {counted(n_tests, 'test')}"
     if n_tests and benchmark.terms.baseline is not None:
         with_verdict = [name for name, alignment in benchmark.alignments.items() if not alignment.differing]
         if any(marked_models(benchmark, dataset) for dataset in benchmark.datasets):
@@ -268,7 +268,7 @@ def _decision_notes(benchmark: Benchmark, alone: str) -> Iterator[Note]:
             yield "", f"no model differs significantly from {benchmark.terms.baseline} in {heading}{where} ({how})"
     elif n_tests:
         if any(bold_models(benchmark, dataset) for dataset in benchmark.datasets):
-            yield BOLD, f"best {heading} of a dataset, and all not significantly worse, p > {alpha:g} ({how})"
+            yield BOLD, f"best {heading} of a dataset, and all not significantly worse, p > {alpha:g} ({how}{alone})"
         undecided = [one for one in benchmark.datasets if not (bold_models(benchmark, one) or why_none(benchmark, one))]
         if undecided:
             none = f"no model is significantly worse than the best one in {heading} ({how})"

@@ -214,15 +214,11 @@ def moved_words(groups: pd.DataFrame, metric: str) -> str:
     display = display_of(metric)
     known = groups[groups["decided"] | (groups["difference"].abs() >= 0.5 * 10.0**-display.decimals)]
     sizes = known["contribution"] * (-1.0 if display.lower_is_better else 1.0)
-    rows = [
-        (verb, part[:1]) for verb, part in (("gains", known[sizes > 0.0]), ("loses", known[sizes < 0.0])) if len(part)
-    ]
-    labels = distinct_labels([shown_label(str(part.index[0])) for _, part in rows], MAX_NAME)
     texts = []
-    for label, (verb, part) in zip(labels, rows if len(groups) > 1 else ()):
-        row = part.iloc[0]
-        said = f"{signed(row['difference'], display.decimals)} on {counted(int(row['n']), 'rank')}"
-        texts.append(f"{verb} most on {label} ({said}{'' if row['decided'] else ', undecided'})")
+    for verb, part in (("gains", known[sizes > 0.0]), ("loses", known[sizes < 0.0])):
+        for label, row in part[: len(groups) > 1].iterrows():
+            said = f"{signed(row['difference'], display.decimals)} on {counted(int(row['n']), 'rank')}"
+            texts.append(f"{verb} most on {shown_label(str(label))} ({said}{'' if row['decided'] else ', undecided'})")
     return ", ".join(texts)
 
 

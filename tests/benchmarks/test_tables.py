@@ -144,8 +144,8 @@ def test_bold_is_the_primary_metric_alone_and_only_where_a_model_is_beaten(bench
             rows_of = dict(zip(bench.models, cells_of(text)[2:]))
             assert {model for model, cells in rows_of.items() if cells[1 + 3 * j].startswith(sign)} == expected
             assert not any(sign in cells[1 + 3 * j + k] for cells in rows_of.values() for k in (1, 2))
-        lines = bench.to_markdown().splitlines()[2:5]
-        assert [line.split(" | ")[1 + j].startswith("**") for line in lines] == [m in expected for m in bench.models]
+        lines = bench.to_markdown().splitlines()[2 + 4 * j : 5 + 4 * j]  # three models and chance
+        assert [line.split(" | ")[2].startswith("**") for line in lines] == [m in expected for m in bench.models]
     undecided = [note for note in whole_latex(bench).splitlines() if r"\footnotesize undecided on ring-" in note]
     assert len(undecided) == (n_bold < 2)
     assert all(
@@ -184,7 +184,7 @@ def test_notes_below_the_table(runs, bench):
     notes = [line for line in whole_latex(bench).splitlines() if line.startswith(r"\par")]
     assert notes[0] == r"\par\smallskip{\raggedright\footnotesize mean $\pm$ standard deviation over 3 seeds\par}"
     assert notes[1] == r"\par{\raggedright\footnotesize lower is better in MR\par}"
-    assert r"do not differ significantly from it, $p > 0.05$ (Holm, 6 tests)" in notes[2]
+    assert r"all not significantly worse, $p > 0.05$ (Holm, 6 tests; MRR alone is tested)" in notes[2]
     single = {key: result for key, result in runs.items() if key[1] == 1}
     found = kg.benchmark(single, metrics="mrr")
     text = found.to_latex()
@@ -226,25 +226,26 @@ def test_a_missing_value_is_a_dash(runs):
     assert r"\pm" not in rows[2][2]
     assert cells_of(found.to_latex(siunitx=True))[3][2] == "{-}"
     assert found.to_markdown().splitlines()[3].endswith("| - |")
-    assert "standard deviation over 1 to 3 seeds, without deviation: one seed" in found.to_latex()
+    assert r"mean $\pm$ standard deviation over 3 seeds; without $\pm$: one run\par" in found.to_latex()
 
 
-def test_markdown_is_one_row_a_model(bench):
-    """A table for each metric, since one of all six columns would be wider than 120 characters."""
-    tables = [part.splitlines() for part in bench.to_markdown().split("\n\n")[:3]]
-    table = bench.table.set_index(["model", "dataset", "metric"])
-    for lines, (metric, heading, digits) in zip(
-        tables, (("mrr", "MRR", 4), ("mr", "MR", 2), ("hits@10", "hits@10", 4))
-    ):
-        assert lines[0] == rf"| model | ring-12 \& %\_ {heading} | ring-100 \& %\_ {heading} |"
-        assert lines[1] == "| --- | ---: | ---: |"
-        assert lines[2].startswith(r"| a_b \& 50% #1 \$x\$ \\foo | ")
-        assert [len(re.findall(r"(?<!\\)\|", line)) for line in lines] == [4] * 6
-        levels = {run.dataset: result.chance(metric).value for run, result in bench.results.items()}
-        assert lines[-1] == f"| chance | {' | '.join(f'{levels[one]:.{digits}f}' for one in bench.datasets)} |"
-        row = table.loc[(bench.models[0], bench.datasets[0], metric)]
-        assert f"{row['mean']:.{digits}f}" in lines[2].replace("*", "").split(" | ")[1]
-        assert f"± {row['sd']:.{digits}f} |" in lines[2]
+def test_markdown_has_rows_for_each_dataset(bench):
+    """One table with a column for each metric, since one of all six columns would be wider than 120 characters."""
+    lines = bench.to_markdown().split("\n\n")[0].splitlines()
+    table, width = bench.table.set_index(["model", "dataset", "metric"]), len(bench.models) + 1
+    assert lines[:2] == ["| dataset | model | MRR | MR | hits@10 |", "| --- | --- | ---: | ---: | ---: |"]
+    assert lines[2].startswith(r"| ring-12 \& %\_ | a_b \& 50% #1 \$x\$ \\foo | ")
+    assert [len(re.findall(r"(?<!\\)\|", line)) for line in lines] == [6] * (2 + 2 * width)
+    for place, dataset in enumerate(bench.datasets):
+        block = lines[2 + place * width : 2 + (place + 1) * width]
+        assert [line.startswith("|  |") for line in block] == [False] + [True] * (width - 1)  # the dataset stands once
+        result = next(one for run, one in bench.results.items() if run.dataset == dataset)
+        digits = {"mrr": 4, "mr": 2, "hits@10": 4}
+        chance = " | ".join(f"{result.chance(metric).value:.{n}f}" for metric, n in digits.items())
+        assert block[-1] == f"|  | chance | {chance} |"
+        for metric, cell in zip(digits, re.split(r" \| ", block[0].removesuffix(" |"))[2:]):
+            row = table.loc[(bench.models[0], dataset, metric)]
+            assert cell.replace("*", "") == f"{row['mean']:.{digits[metric]}f} ± {row['sd']:.{digits[metric]}f}"
 
 
 def test_csv_is_the_table_with_full_precision(bench, tmp_path):
@@ -297,7 +298,7 @@ def test_the_card_of_a_notebook_escapes_and_tells_the_numbers(bench):
     assert "a_b &amp; 50% #1 $x$ \\foo" in html
     assert "<1>" not in html
     assert f"{bench.values.iloc[0, 0]:.4f}" in html
-    assert html.count("<table") == 3  # that of all metrics is folded
+    assert html.count("<table") == 4  # those of all differences and of all metrics are folded
     first = html[: html.index("<details")]
     assert ("MRR" in first, "hits@10" in first, bench.verdict.headline.partition(":")[0] in first) == (
         True,
@@ -310,14 +311,11 @@ def test_the_card_of_a_notebook_escapes_and_tells_the_numbers(bench):
 def test_the_header_names_protocol_tests_and_corrections(bench, runs):
     header = "\n".join(bench.header())
     assert "3 models" in header
-    assert "2 datasets, 18 runs" in header
-    assert "ring-12 & %_: 24 ranks, ring-100 & %_: 200 ranks, paired by labels\n" in header
+    assert "2 datasets, 18 runs; paired ranks: ring-12 & %_ 24, ring-100 & %_ 200\n" in header
     assert header.count("test; filtered by test, all entities, both sides; ties: mean rank (realistic); ") == 1
-    assert "p (Holm) is corrected by Holm's method for 6 tests (pairs of models: 3, datasets: 2)" in header
-    assert "other seeds and with other triples of this graph" in header
-    assert (
-        "each interval is at the level of its test in Holm's correction for 6 tests, and excludes 0 exactly" in header
-    )
+    assert "Student's t (seeds and triples), two-sided; Holm, 6 tests; decided: p ≤ 0.05\n" in header
+    assert "95% intervals: for other seeds and other triples of this graph" in header
+    assert "each interval of a difference is at the level of its test; more: kgeval help benchmark" in header
     text = "\n".join(kg.benchmark(runs, metrics="mrr", override="queries").header())
     assert "not needed: override 'queries', since the results agree in it" in text
 
@@ -427,13 +425,13 @@ def test_a_single_run_beside_several_is_told_everywhere():
     """Its spread is that of the other model; where all models have one run, nothing is said of it."""
     runs = cases.runs_of((12,), ("A",)) | cases.runs_of((12,), ("B",), (1,))
     found = kg.benchmark(runs, metrics="mrr")
-    said = "B on ring-12 has one run: the spread over the seeds is taken from the models with several"
+    said = "one run: interval without seeds, tested with the spread of the other models over seeds"
     assert rf"\par{{\raggedright\footnotesize {said}\par}}" in found.to_latex().splitlines()
     assert said in found.to_markdown().splitlines()
     assert text_table(mean_table(found)).splitlines()[-1] == said
     assert "one run of B on ring-12: how much these values vary with the seed is unknown" in found.notes
     both = kg.benchmark(cases.runs_of((12,), ("A", "B"), (1,)), metrics="mrr")
-    assert "taken from" not in f"{both} {both.to_latex()}"
+    assert "one run: interval" not in f"{both} {both.to_latex()}"
     assert not any("stands for it" in note for note in both.notes)
 
 

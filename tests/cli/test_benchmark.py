@@ -83,7 +83,7 @@ def test_quiet_leaves_the_tables_and_the_verdict(capsys, one, bench, given):
     brief = printed(capsys, "benchmark", one, "--quiet")
     assert brief.startswith(bench.verdict.headline)
     assert f"{bench.values.iloc[0, 0]:.4f}" in brief
-    assert "paired by labels" not in brief
+    assert "; paired ranks: " not in brief
     assert not any(note in brief for note in bench.notes)
 
 

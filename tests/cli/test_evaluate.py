@@ -305,7 +305,7 @@ def test_breakdown_and_chosen_metrics(capsys):
     line = next(line for line in lines if line.startswith("object   2  0.5000"))
     assert line.endswith("2.00 [too few]                   2")  # two triples
     purpose = "note: 95% intervals show how much a number would vary with other triples of this graph (both ranks of a "
-    assert f"{purpose}triple are sampled together); 2 effective clusters in all" in lines
+    assert f"{purpose}triple sampled together); 2 effective clusters in all" in lines
     assert "note: intervals with fewer than 10 effective clusters are rough: subject, object" in lines
 
 

@@ -83,7 +83,7 @@ def test_show_prints_what_the_result_says(capsys):
     low, value, high = result.by("side", metrics="mr").loc["object", ["mr low", "mr", "mr high"]]
     assert f"object   25  0.5000  {value:.2f} [{low:.2f}, {high:.2f}]                  25" in lines
     purpose = "note: 95% intervals show how much a number would vary with other triples of this graph (both ranks of a "
-    assert f"{purpose}triple are sampled together); 25 effective clusters in all" in lines
+    assert f"{purpose}triple sampled together); 25 effective clusters in all" in lines
     call = ("show", "near.kgeval", "--metrics", "mr", "--by", "side", "--cluster", "entity")
     low, value, high = result.by("side", metrics="mr", cluster="entity").loc["object", ["mr low", "mr", "mr high"]]
     assert f"object   25  0.5000  {value:.2f} [{low:.2f}, {high:.2f}]" in printed(capsys, *call)
@@ -155,8 +155,8 @@ BOLD = "best value, and values that do not differ significantly from it (p > 0.0
 def test_a_comparison_that_decides_nothing_names_no_winner(capsys):
     """It is undecided, in the terminal, in CSV and in JSON."""
     text = printed(capsys, *UNDECIDED)
-    assert "a difference is decided where p is at most 0.05" in text
-    assert "\nties: mean rank (realistic)\n" in text
+    assert "; Holm, 1 test; decided: p ≤ 0.05\n" in text
+    assert "; ties: mean rank (realistic)\n" in text
     assert text.startswith("Undecided: MRR ")
     assert f"\n* {BOLD}\n{NOTE}\n\n" in text
     assert text.count("* [") == 2  # the test cannot tell one model from the other
@@ -177,7 +177,7 @@ def test_tables_of_a_comparison_that_decides_nothing_say_so(capsys):
     lines = [rf"\par{{\raggedright\footnotesize {said}\par}}" for said in notes]
     assert table[-2:] == [lines[0].replace(r"\par{", r"\par\smallskip{"), lines[1]]  # apart from the last rule
     assert r"\footnotesize 95\% intervals: at most $\pm$" in widths
-    assert about.endswith(r" ranks\par}")
+    assert r"\footnotesize graph: 50 ranks of test; filtered by train+valid+test, all entities, both sides; ties: " in about
 
 
 def test_compare_refuses_what_does_not_compare(capsys, folder):

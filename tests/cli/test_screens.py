@@ -386,8 +386,10 @@ def test_latex_says_its_protocol(capsys):
     relations = printed(capsys, *compare, "--by-relation", "mrr").splitlines()
     for lines in (shown, compared, relations):
         assert lines[:2] == [said, r"% needs \usepackage{booktabs}"]
-        assert [line for line in lines if line.endswith("rule")] == [r"\toprule", r"\midrule", r"\bottomrule"]
-        n_columns = lines[2].removeprefix(r"\begin{tabular}{").count("l") + lines[2].partition("}{")[2].count("r")
+        rules = [r"\toprule", *[r"\midrule"] * (2 if lines is shown else 1), r"\bottomrule"]  # filtered and raw
+        assert [line for line in lines if line.endswith("rule")] == rules
+        (start,) = (line for line in lines if line.startswith(r"\begin{tabular}"))
+        n_columns = len(start.partition("}{")[2].removesuffix("}"))
         rows = [line for line in lines if line.endswith(r" \\")]
         assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {n_columns - 1}
     assert compared[4].startswith(r"model & MRR & MR \\")

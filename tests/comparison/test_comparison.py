@@ -449,7 +449,7 @@ def test_metrics_without_moments_have_values_and_a_reason():
     )
     assert (record["n"], record["n_clusters"]) == (len(one.table), tested["n_clusters"])
     assert tested["p_corrected"] == tested["p"]
-    assert "is corrected by Holm's method for 1 test (pairs" in "\n".join(found.header())
+    assert "; Holm, 1 test; decided: p ≤ 0.05" in "\n".join(found.header())
     with pytest.raises(kg.MetricError, match="median_rank is not a function of means"):
         found.by_relation("median_rank")
 
@@ -736,8 +736,9 @@ def test_other_filters_are_refused():
     assert f"overridden: {field}" in head
     assert f"overridden: {rivals}" in head
     assert "not needed: override 'unseen', since the results agree in it" in head
-    assert head[1].startswith("A: filtered by train+valid+test, all entities, both sides; protocol ")
-    assert head[2].startswith("B: filtered by train, all entities, both sides; protocol ")
+    assert head[1] == "A: filtered by train+valid+test, all entities, both sides; ties: mean rank (realistic)"
+    assert head[2] == "B: filtered by train, all entities, both sides; ties: mean rank (realistic)"
+    assert [line.partition(" protocol ")[0] for line in head[3:5]] == ["A:", "B:"]
     assert f"overridden: {field}" in repr(found)
     assert found.differences["value_second"][0] == pytest.approx(pair[1]["mrr"])
 
@@ -1026,36 +1027,58 @@ def test_wrong_arguments(results, options, error, text):
 
 
 def test_head_says_what_was_tested():
-    """Rows, protocol, test, family, intervals; nothing else where there is nothing to say."""
+    """Rows, protocol, test, family, intervals, in eight lines at most; nothing else where there is nothing to say."""
     pair = [towns(0, scorer="one"), towns(1, scorer="two")]
     protocol, fingerprint, version = pair[0].protocol, prints(pair[0])[0], pair[0].facts["version"]
     assert compare(
         pair, metrics="mrr,query.map", n_resamples=1234, resample_seed=5, confidence=0.9, cluster="query"
-    ).header()[:6] == [
+    ).header()[:7] == [
         "one and two on towns: 6 ranks of test, paired by labels",
-        f"filtered by train+valid+test, all entities, both sides; protocol {protocol.fingerprint}, "
-        f"dataset {fingerprint}, kgeval {version}",
-        "ties: mean rank (realistic) in MRR; mean over all orders (expected) in query.map",
-        "tested: p is how often random swaps of ranks between the two models give a difference at least as large, in "
-        "either direction (an equally large one counts half if 20 or more clusters differ); all ranks of a query are "
-        "swapped together (1,234 random swaps, seed 5, and a bound if none is as large; all possible swaps if 13 or "
-        "fewer clusters differ)",
-        "p (Holm) is corrected by Holm's method for 2 tests (pairs of models: 1, metrics: 2); "
-        "a difference is decided where p is at most 0.1",
-        "differences are first - second, the leader first; each interval is at the level of its test in Holm's "
-        "correction for 2 tests, and excludes 0 exactly where the test decides; equal models are told apart in at most "
-        "10% of such tables",
+        "filtered by train+valid+test, all entities, both sides; ties: mean rank (realistic) in MRR; mean over all "
+        "orders (expected) in query.map",
+        f"protocol {protocol.fingerprint}, dataset {fingerprint}, kgeval {version}",
+        "tested: 1,234 random swaps of ranks by query (seed 5), two-sided; Holm, 2 tests; decided: p ≤ 0.1",
+        "differences: each interval is at the level of its test, and excludes 0 exactly where this decides",
+        "90% intervals of values: for other queries of this graph (all ranks of a query sampled together)",
+        "more on tests and intervals: kgeval help decisions",
     ]
     assert compare(pair, metrics="mrr,mr").header()[4] == (
-        "tested: MR: a decision says that the ranks of the two models are not exchangeable; it does not say that their "
-        "means differ, since a few bad ranks carry the mean"
+        "MR: a decision says that the ranks are not exchangeable, not that their means differ"
     )
     overlapping = compare(random_tables(5)[0][:2], metrics="mrr,query.map", cluster="entity")
     (said,) = (line for line in overlapping.header() if "clusters overlap" in line)
     assert said == (
-        "tested: MRR and query.map: clusters overlap, so p is that of Student's t test (difference divided by its "
-        "standard error)"
+        "tested: Student's t in MRR and query.map (clusters overlap), two-sided; Holm, 2 tests; decided: p ≤ 0.05"
     )
+
+
+def test_the_relations_that_move_the_difference_stand_below_it():
+    """The sizes are those of `by`, the largest contributions first; of one relation, nothing is said."""
+    triples = [[i, i % 3, (i + 1) % 30] for i in range(30)]
+    dataset = kg.Dataset.from_arrays(test=triples, n_entities=30, n_relations=3, name="ring")
+    shift = np.array([0, 1, 3])
+    one = kg.evaluate(lambda s, p, o: -((o - s - 1 - shift[p]) % 30), dataset)
+    two = kg.evaluate(lambda s, p, o: -((o - s - 1 - shift[::-1][p]) % 30), dataset)
+    found = compare({"A, again": one, "B": two}, metrics="mr")
+    frame = found.by("relation", "mr", *found.differences.loc[0, ["first", "second"]])
+    gain, loss = (frame[sign * frame["contribution"] > 0.0].iloc[0] for sign in (-1.0, 1.0))
+    (line,) = (line for line in repr(found).split("\n") if ", over all ranks: " in line)
+    assert line.startswith(('"A, again" against B, over all ranks: ', 'B against "A, again", over all ranks: '))
+    for verb, row in (("gains", gain), ("loses", loss)):
+        assert f"{verb} most on {row.name} ({row['difference']:+.2f} on {row['n']:.0f} ranks" in line
+    one = kg.Dataset.from_arrays(test=triples[::3], n_entities=30, n_relations=1)
+    alone = {name: kg.evaluate(lambda s, p, o, k=k: -((o - s - k) % 30), one) for name, k in (("A", 1), ("B", 2))}
+    assert "over all ranks" not in repr(compare(alone, metrics="mr"))
+
+
+def test_names_with_commas_are_quoted_in_lists():
+    """Else nobody could tell where one name ends."""
+    pair = [towns(0, scorer="one"), towns(1, kg.Protocol(filter="train"), scorer="one")]
+    found = compare(pair, names=["A, again", "B"], metrics="mrr", override="filter")
+    assert '"A, again": filtered by train+valid+test' in "\n".join(found.header())
+    assert 'the scorer has the same name in "A, again" and B' in "\n".join(found.header())
+    with pytest.raises(kg.ProtocolError, match=r'^"A, again" and B cannot be compared as they are'):
+        compare(pair, names=["A, again", "B"], metrics="mrr")
 
 
 def test_seed_and_resamples_are_used():

@@ -413,7 +413,7 @@ def test_of_three_and_more_models_the_first_metric_alone(comparison):
         f"{row['first']} - {row['second']}" for row in four.differences.to_dict("records") if row["metric"] == "mrr"
     ]
     assert "12 differences in MR and hits@3: --to csv, in Python .differences" in lines
-    assert "for 18 tests" in repr(four) or "for 15 tests" in repr(four)  # equal ranks are not tested
+    assert "; Holm, 18 tests;" in repr(four) or "; Holm, 15 tests;" in repr(four)  # equal ranks are not tested
     pairs = repr(comparison).split("\n\n")[2].split("\n")
     assert ["MRR difference" in pairs[0], " - " in pairs[3], " - " in pairs[4]] == [True, True, False]
 

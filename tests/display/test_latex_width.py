@@ -43,6 +43,10 @@ def runs():
     return made
 
 
+def test_one_model_and_all_default_metrics(runs, tmp_path):
+    assert overfull(runs[NAMES[0], 1, "WN18RR"].to_latex(), tmp_path) == []
+
+
 def test_five_models_and_four_metrics(runs, tmp_path):
     results = {name: runs[name, 1, "WN18RR"] for name in NAMES}
     compared = kg.compare(results, metrics="mrr,hits@1,hits@10,mr")

@@ -15,7 +15,16 @@ from kgeval.base.terminal import Screen, width_of
 from kgeval.base.wording import signed, written
 from kgeval.display.html import Markup
 from kgeval.display.html_tables import html_table
-from kgeval.display.media import FORMATS, drawn, latex_table, markdown_table, narrow_markdown, text_table
+from kgeval.display.media import (
+    FORMATS,
+    TEXT_WIDTH,
+    drawn,
+    latex_table,
+    latex_width,
+    markdown_table,
+    narrow_markdown,
+    text_table,
+)
 from kgeval.display.table import BOLD, Cell, Column, Table
 from kgeval.errors import ProtocolError
 
@@ -268,21 +277,46 @@ def test_unknown_medium():
         drawn(Table([]), "html")
 
 
-def test_wide_markdown_becomes_a_table_for_each_heading():
-    """Two groups of two columns: one table while its lines are short; else the columns of a heading, notes once."""
+def test_wide_markdown_has_rows_for_each_group():
+    """Two groups of two columns: groups of columns while lines are short; else blocks of rows, each named once."""
 
-    def of(name):
-        columns = [Column(heading, [Cell("0.5")], group=name + group) for group in "AB" for heading in ("MRR", "MR")]
-        return Table([Column.of_labels("model", ["x"]), *columns], [("", "a note")])
+    def of(name, groups="AB"):
+        columns = [
+            Column(heading, [Cell(f"{heading} {group}")] * 2, group=name + group)
+            for group in groups
+            for heading in ("MRR", "MR")
+        ]
+        return Table([Column.of_labels("model", ["x", "y"]), *columns], [("", "a note")])
 
     short, wide = of("set "), of("set " * 10)
-    assert narrow_markdown(short, "% about") == markdown_table(short, "% about")
-    heads = [line for line in narrow_markdown(wide, "% about").split("\n") if line.startswith("| model")]
-    assert heads == [f"| model | {'set ' * 10}A {heading} | {'set ' * 10}B {heading} |" for heading in ("MRR", "MR")]
-    assert narrow_markdown(wide, "% about").endswith("| x | 0.5 | 0.5 |\n\na note\n\nabout")
-    assert narrow_markdown(wide).count("a note") == 1
-    alone = Table([Column.of_labels("model", ["x" * 200]), *of("set ").columns[1:3]])
-    assert narrow_markdown(alone) == markdown_table(alone)
+    assert narrow_markdown(short, "dataset", "% about") == markdown_table(short, "% about")
+    assert narrow_markdown(wide, "dataset", "% about").split("\n") == [
+        "| dataset | model | MRR | MR |",
+        "| --- | --- | ---: | ---: |",
+        f"| {'set ' * 10}A | x | MRR A | MR A |",
+        "|  | y | MRR A | MR A |",
+        f"| {'set ' * 10}B | x | MRR B | MR B |",
+        "|  | y | MRR B | MR B |",
+        *["", "a note", "", "about"],
+    ]
+    assert narrow_markdown(of("set ", "A"), "dataset").startswith("| model | MRR | MR |\n")  # one group has no name
+    alone = Table([Column.of_labels("model", ["x" * 200]), *of("set ").columns[1::2]])
+    assert narrow_markdown(alone, "dataset") == markdown_table(alone)
+
+
+def test_latex_of_blocks_and_of_wide_tables():
+    """A label of a block stands once, with a rule between blocks; a table wider than 345 pt has smaller letters."""
+    labels = [Column.of_labels("setting", ["raw", "raw", "filtered"]), Column.of_labels("side", ["s", "o", "s"])]
+    column = Column("MRR", [Cell("0.25")] * 3)
+    lines = latex_table(Table([*labels, column])).split("\n")
+    assert lines[1:] == [
+        *[r"\begin{tabular}{llr}", r"\toprule", r"setting & side & MRR \\", r"\midrule", r"raw & s & 0.25 \\"],
+        *[r" & o & 0.25 \\", r"\midrule", r"filtered & s & 0.25 \\", r"\bottomrule", r"\end{tabular}"],
+    ]
+    wide = Table([*labels, *[column] * 10])
+    assert r"\begingroup\small\setlength{\tabcolsep}{3pt}" in latex_table(wide)
+    assert r"\begingroup\footnotesize" in latex_table(Table([*labels, *[column] * 16]))
+    assert latex_width(wide) < TEXT_WIDTH
 
 
 def test_a_terminal_shows_the_first_label_of_a_block_once():

@@ -601,8 +601,41 @@ def test_summaries_are_written_in_three_formats(small):
         assert len(rows) == len(summary) + 2
         comment, tabular, numbers = result.to_latex().partition(r"\begin{tabular}")
         assert (tabular, numbers.count(r" \\")) == (r"\begin{tabular}", len(summary) + 1)
-        assert all(line.startswith("% ") for line in comment.splitlines())
+        assert all(line.startswith(("% ", r"\begingroup")) for line in comment.splitlines())
         assert result.facts["dataset_fingerprint"][:8] in comment
+        assert ("95% intervals" in result.to_markdown(), r"95\% intervals" in numbers) == (True, True)
+    about = "ids on small: 6 ranks of test; filtered by test, all entities, both sides; ties: mean rank (realistic)"
+    made = kg.evaluate(
+        lambda s, p, o: 1.0 * o,
+        kg.Dataset.from_arrays(test=[[0, 0, 1], [1, 0, 2], [2, 0, 3]], n_entities=6, n_relations=1, name="small"),
+    )
+    made = kg.benchmarks.named(made, "ids")
+    assert about in made.to_latex().replace(r"\_", "_")
+    assert about in made.to_markdown().split("\n\n")
+    summary = made.summary(confidence=0.95)
+    widest = summary[["mrr low", "mrr high"]].sub(summary["mrr"], axis=0).abs().max(axis=None)
+    assert f"±{widest:.4f} (MRR)" in made.to_markdown()
+    rows = [line.split(" | ")[:2] for line in made.to_markdown().splitlines()[2:8]]
+    assert rows == [
+        ["| filtered", "both"],
+        ["| ", "subject"],
+        ["| ", "object"],
+        ["| raw", "both"],
+        ["| ", "subject"],
+        ["| ", "object"],
+    ]
+
+
+def test_a_panel_shows_both_sides():
+    """The first table has the values of each entity side beside those of both; of one side, there is nothing beside."""
+    dataset = kg.Dataset.from_arrays(test=[[i, 0, (i + 1) % 9] for i in range(9)], n_entities=9, n_relations=1)
+    both = kg.evaluate(lambda s, p, o: -((o - s - 2) % 9), dataset)
+    first = both._repr_html_().partition("<details")[0]
+    for side in ("subject", "object"):
+        assert f"{side} side" in first
+        assert all(f"{both[f'{side}.{metric}']:.4f}" in first for metric in ("mrr", "hits@1", "hits@10"))
+    alone = kg.evaluate(lambda s, p, o: 1.0 * o, dataset, protocol=kg.Protocol(sides=("object",)))
+    assert " side</th>" not in alone._repr_html_().partition("<details")[0]
 
 
 def test_html_is_escaped(small):
