@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted, listed
 from kgeval.base.terminal import Screen
-from kgeval.base.wording import with_capital
+from kgeval.base.wording import shown_line, with_capital
 from kgeval.benchmarks.tables import best_pairs, mean_table, pair_table, paper_table
 from kgeval.comparison.texts import exchangeable_words, holm_words
 from kgeval.display import html
@@ -98,7 +98,7 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     shown = replace(means, columns=metric_as_group(means.columns)[not is_several :])
     return html.panel(
         verdict.headline,
-        html.line(unbroken(f"{with_capital(verdict.details)}.")),
+        html.line(unbroken(shown_line(f"{with_capital(verdict.details)}."))),
         html_table(shown),
         html_table(best_pairs(benchmark)) if is_several and pairs else None,
         html.lines([f"{with_capital(note)}." for note in benchmark.notes[:MAX_NOTES]]),

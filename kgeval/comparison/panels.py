@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kgeval.base.checks import counted
 from kgeval.base.terminal import distinct_labels
-from kgeval.base.wording import decimals_for, with_capital
+from kgeval.base.wording import decimals_for, shown_line, with_capital
 from kgeval.comparison.rows import model_order
 from kgeval.comparison.tables import shown_values
 from kgeval.comparison.texts import brief_header
@@ -43,7 +43,7 @@ def comparison_panel(comparison: Comparison) -> Markup:
     ranks = f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].facts['dataset']}, paired"
     return html.panel(
         title if is_plain else f"Undecided: {title}",
-        html.line(unbroken(f"{with_capital('; '.join([*more, ranks]))}.")),
+        html.line(unbroken(shown_line(f"{with_capital('; '.join([*more, ranks]))}."))),
         _values(comparison, verdict.metric),
         differences if len(brief) <= MAX_PAIRS else html.folded(counted(len(brief), "difference"), differences),
         html.folded("All metrics", html_table(shown_values(comparison))),

@@ -216,10 +216,10 @@ def moved_words(groups: pd.DataFrame, metric: str) -> str:
     sizes = known["contribution"] * (-1.0 if display.lower_is_better else 1.0)
     texts = []
     for verb, part in (("gains", known[sizes > 0.0]), ("loses", known[sizes < 0.0])):
-        for label, row in part[: len(groups) > 1].iterrows():
+        for label, row in part[:1].iterrows():
             said = f"{signed(row['difference'], display.decimals)} on {counted(int(row['n']), 'rank')}"
             texts.append(f"{verb} most on {shown_label(str(label))} ({said}{'' if row['decided'] else ', undecided'})")
-    return ", ".join(texts)
+    return ", ".join(texts if len(groups) > 1 else [])
 
 
 def leader_first(differences: pd.DataFrame) -> pd.DataFrame:

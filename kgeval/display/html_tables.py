@@ -18,8 +18,8 @@ MAX_LABEL = 240  # characters of a label that are shown; the rest is seen under 
 MAX_HEAD = 32  # characters of the heading of a column
 BREAKS = re.compile(r"(?<=[\w.]/)(?=\w)|(?<=\w[_.])(?=[^\W\d_])")  # where a line may break within a long word
 LONG_WORD = 13  # characters of a word that may break within
-WHOLE = re.compile(  # a pair of models, a heading, a p-value, an interval, a word with a hyphen
-    r"((?<![\w.-])[\w.-]{1,20} - [\w.-]{1,20}(?![\w.-])|\bp \(Holm\)|\bp [<=≤] [\d.]+|"
+WHOLE = re.compile(  # a pair of models alone, p and its heading, an interval, a word with a hyphen
+    r"(\A[\w.-]{1,20} - [\w.-]{1,20}\Z|\bp \(Holm\)|\bp [<=≤] [\d.]+|"
     r"[\[(][-+]?[\d.,]+, [-+]?[\d.,]+[\])]|\b(?=[\w.-]{3,20}(?![\w.-]))\w[\w.]*(?:-[\w.]+)+)"
 )
 LONG_TEXT = 40  # a column with a longer text is wide
@@ -189,9 +189,9 @@ def breakable(text: str) -> Markup:
 
 
 def unbroken(text: str) -> Markup:
-    """Return a text in which no line breaks within a p-value, an interval, or short words such as "A-32 - B-32".
+    """Return a text in which no line breaks within a p-value, an interval, or a short word such as "ComplEx-32".
 
-    Long words may break as in `breakable`.
+    Nor within a label that is a pair of short names. Long words may break as in `breakable`.
 
     Parameters
     ----------
@@ -199,6 +199,8 @@ def unbroken(text: str) -> Markup:
 
     Examples
     --------
+    >>> unbroken("A-32 - B-32")
+    '<span class="whole">A-32 - B-32</span>'
     >>> unbroken("ComplEx-32, p = 0.01")
     '<span class="whole">ComplEx-32</span>, <span class="whole">p = 0.01</span>'
     """

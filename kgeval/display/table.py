@@ -368,7 +368,7 @@ def widths_words(frame: pd.DataFrame, level: float) -> str:
     texts = []
     for metric in (name for name in frame.columns if f"{name} low" in frame.columns):
         ends = frame[[f"{metric} low", f"{metric} high"]]
-        widest = float(ends.sub(frame[metric], axis=0).abs().max(axis=None))
+        widest = np.nanmax(ends.sub(frame[metric], axis=0).abs().to_numpy(dtype=np.float64), initial=-math.inf)
         if math.isfinite(widest):
             digits = enough_decimals(
                 [widest],

@@ -156,7 +156,7 @@ class Result(ABC):
         return [(label, rows[group]) for label, group in group_labels(part, len(rows))]
 
     @abstractmethod
-    def summary(self, *, confidence: float | None = None) -> pd.DataFrame:
+    def summary(self, *args: Any, **options: Any) -> pd.DataFrame:
         """Return a table of metrics."""
 
     def _origin(self) -> str:

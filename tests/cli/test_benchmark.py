@@ -4,12 +4,15 @@ import json
 import re
 
 import benchmark_cases as cases
+import pandas as pd
 import pytest
 
 import kgeval as kg
 from kgeval.base.wording import signed
+from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.benchmarks.benchmark_text import brief_notes
 from kgeval.cli import main
+from kgeval.cli.commands.benchmark import across_lines
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +80,27 @@ def test_files_with_names_need_no_option(capsys, files, bench):
         assert f"{signed(row['difference'])} [{signed(row['low'])}, {signed(row['high'])}]" in text
     assert all(line in text for line in [*bench.description(), *bench.notes_on_method(), *brief_notes(bench)])
     assert all(line in text for line in bench.across().lines())
+
+
+def test_mean_ranks_that_tell_no_models_apart_take_two_lines():
+    """The test, its p-value and what it needs; where a pair is decided, or nothing is tested, all lines."""
+
+    def across(rows):
+        return AcrossDatasets.of(pd.DataFrame(rows, columns=list("ABC")), "mrr", higher_is_better=True)
+
+    turned = [[0.3, 0.2, 0.1], [0.2, 0.3, 0.1], [0.1, 0.2, 0.3], [0.3, 0.1, 0.2], [0.2, 0.1, 0.3], [0.1, 0.3, 0.2]]
+    said = "Friedman's test: p = 1.0000; Nemenyi's tells no two models apart (mean ranks 1.35 apart)"
+    assert across_lines(across(turned)) == [
+        "mean ranks by MRR over 6 datasets (1 is best): A 2.00, B 2.00, C 2.00",
+        said,
+    ]
+    few = across_lines(across(turned[:4]))
+    assert few[1].endswith(" apart); 4 datasets show only very large differences")
+    assert len(few) == 2
+    missing = across_lines(across([*turned, [0.1, float("nan"), 0.2]]))
+    assert missing[2:] == ["note: 1 dataset left out: 6 (no value of B)"]
+    for decided in (across([[0.3, 0.2, 0.1]] * 6), across(turned[:2])):
+        assert across_lines(decided) == decided.lines()
 
 
 def test_quiet_leaves_the_tables_and_the_verdict(capsys, one, bench, given):

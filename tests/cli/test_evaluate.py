@@ -337,8 +337,10 @@ def test_formats_carry_the_same_numbers(capsys):
     parsed = {row.pop("rows"): row for row in csv.DictReader(text["csv"].splitlines())}
     assert {row.pop("reason") for row in parsed.values()} == {""}
     assert {name: {key: float(cell) for key, cell in row.items()} for name, row in parsed.items()} == rows
-    assert "| both | 4 | 4.25 | 0.4107 |" in text["markdown"].splitlines()  # (1/3 + 1 + 1/7 + 1/6) / 4 = .41071
-    assert r"both & 4 & 4.25 & 0.4107 \\" in text["latex"].splitlines()
+    assert (
+        "| filtered | both | 4 | 4.25 | 0.4107 |" in text["markdown"].splitlines()
+    )  # (1/3 + 1 + 1/7 + 1/6) / 4 = .41071
+    assert r"filtered & both & 4 & 4.25 & 0.4107 \\" in text["latex"].splitlines()
     assert "both         4  4.25  0.4107" in printed(capsys, "evaluate", *call).splitlines()
 
 

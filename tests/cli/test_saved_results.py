@@ -177,7 +177,7 @@ def test_tables_of_a_comparison_that_decides_nothing_say_so(capsys):
     lines = [rf"\par{{\raggedright\footnotesize {said}\par}}" for said in notes]
     assert table[-2:] == [lines[0].replace(r"\par{", r"\par\smallskip{"), lines[1]]  # apart from the last rule
     assert r"\footnotesize 95\% intervals: at most $\pm$" in widths
-    assert r"\footnotesize graph: 50 ranks of test; filtered by train+valid+test, all entities, both sides; ties: " in about
+    assert r"\footnotesize graph: 50 ranks of test; filtered by train+valid+test, all entities, both sides; " in about
 
 
 def test_compare_refuses_what_does_not_compare(capsys, folder):

@@ -179,15 +179,20 @@ def _as_text(benchmark: Benchmark, options: argparse.Namespace, page: str) -> st
     screen = options.screen
     parts = answer_texts(benchmark, screen)
     if len(benchmark.datasets) >= MIN_DATASETS and len(benchmark.models) >= MIN_MODELS:
-        parts.append(screen.lines(_across_lines(benchmark.across())))
+        parts.append(screen.lines(across_lines(benchmark.across())))
     if not options.quiet:
         parts.append(screen.dim(screen.lines([*benchmark.description(), *benchmark.notes_on_method()])))
         parts += [screen.lines(brief_notes(benchmark))] if benchmark.notes else []
     return "\n\n".join([*parts, *([page] if page else [])])
 
 
-def _across_lines(across: AcrossDatasets) -> list[str]:
-    """Return the lines about all datasets together; where no pair of models is told apart, two, and its own notes."""
+def across_lines(across: AcrossDatasets) -> list[str]:
+    """Return the lines about all datasets together; where no pair of models is told apart, two, and its own notes.
+
+    Parameters
+    ----------
+    across : AcrossDatasets
+    """
     ranks, *tests = across.lines()
     if across.friedman is None or across.nemenyi is None or (across.pairs["better"] != UNDECIDED).any():
         return [ranks, *tests]
