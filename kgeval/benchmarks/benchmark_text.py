@@ -54,8 +54,8 @@ def notes_on_method(benchmark: Benchmark) -> Iterator[str]:
     terms, table = benchmark.terms, benchmark.differences
     counts = benchmark.table["n_seeds"]
     several = bool((counts > 1).any())
-    varied = f"other seeds and {PURPOSES[terms.cluster]}" if several else PURPOSES[terms.cluster]
-    yield f"{100 * terms.confidence:g}% intervals: for {varied}"
+    varied = f"other seeds, {PURPOSES[terms.cluster]}" if several else PURPOSES[terms.cluster]
+    yield f"{100 * terms.confidence:g}% intervals: {varied}"
     tested = table[table["p_corrected"].notna()]
     if not len(tested):
         return

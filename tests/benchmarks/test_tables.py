@@ -314,7 +314,7 @@ def test_the_header_names_protocol_tests_and_corrections(bench, runs):
     assert "2 datasets, 18 runs; paired ranks: ring-12 & %_ 24, ring-100 & %_ 200\n" in header
     assert header.count("test; filtered by test, all entities, both sides; ties: mean rank (realistic); ") == 1
     assert "Student's t (seeds and triples), two-sided; Holm, 6 tests; decided: p ≤ 0.05\n" in header
-    assert "95% intervals: for other seeds and other triples of this graph" in header
+    assert "95% intervals: other seeds, other triples of this graph" in header
     assert "each interval of a difference is at the level of its test; more: kgeval help benchmark" in header
     text = "\n".join(kg.benchmark(runs, metrics="mrr", override="queries").header())
     assert "not needed: override 'queries', since the results agree in it" in text

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import kgeval
-from kgeval.base.wording import p_equals
+from kgeval.base.checks import listed
+from kgeval.base.wording import p_equals, printable
 from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.benchmarks.benchmark_text import answer_texts, brief_notes
 from kgeval.benchmarks.model_benchmark import Benchmark
@@ -27,6 +28,7 @@ from kgeval.stats.across_datasets import FEW_DATASETS
 from kgeval.stats.runs import SPREADS
 
 MIN_DATASETS, MIN_MODELS = 2, 3  # smallest numbers for the text about all datasets together
+MAX_PAIRS = 10  # decided pairs that this text names
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -187,19 +189,22 @@ def _as_text(benchmark: Benchmark, options: argparse.Namespace, page: str) -> st
 
 
 def across_lines(across: AcrossDatasets) -> list[str]:
-    """Return the lines about all datasets together; where no pair of models is told apart, two, and its own notes.
+    """Return the lines about all datasets together: mean ranks, the tests in brief, and notes about these datasets.
 
     Parameters
     ----------
     across : AcrossDatasets
     """
     ranks, *tests = across.lines()
-    if across.friedman is None or across.nemenyi is None or (across.pairs["better"] != UNDECIDED).any():
+    if across.friedman is None or across.nemenyi is None:
         return [ranks, *tests]
     n, is_few = across.n_datasets, across.n_datasets < FEW_DATASETS
+    decided = across.pairs[across.pairs["better"] != UNDECIDED]
+    texts = [f"{first} over {second}" for first, second in zip(decided["first"], decided["second"])]
+    found = f"Nemenyi's: {listed(texts, MAX_PAIRS)}" if texts else "Nemenyi's tells no two models apart"
+    found += f" (mean ranks {across.nemenyi.critical_difference:.2f} apart)"
     few = f"; {n} datasets show only very large differences" if is_few else ""
-    p_value, needed = p_equals(across.friedman.p_value, across.alpha), f"{across.nemenyi.critical_difference:.2f}"
-    said = f"Friedman's test: {p_value}; Nemenyi's tells no two models apart (mean ranks {needed} apart){few}"
+    said = printable(f"Friedman's test: {p_equals(across.friedman.p_value, across.alpha)}; {found}{few}")
     return [ranks, said, *(f"note: {note}" for note in across.notes[: -2 if is_few else -1])]  # the last are general
 
 
