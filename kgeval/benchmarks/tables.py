@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.terminal import PIPE, Screen
-from kgeval.base.wording import decimals_for, printable, written
+from kgeval.base.wording import decimals_for, listed_names, printable, quoted, written
 from kgeval.benchmarks.cells import EQUAL_RANKS
 from kgeval.benchmarks.verdict import borrowed_spreads, why_none
 from kgeval.comparison.texts import protocol_comment, ties_line
@@ -256,23 +256,23 @@ def table_notes(benchmark: Benchmark, metrics: Sequence[str] = ()) -> list[Note]
 
 def _decision_notes(benchmark: Benchmark, alone: str) -> Iterator[Note]:
     """Yield the notes below the table about bold values and marks, or that there are none."""
-    heading, alpha = display_of(benchmark.metric).heading, benchmark.alpha
+    heading, alpha, baseline = display_of(benchmark.metric).heading, benchmark.alpha, benchmark.terms.baseline
     n_tests = int(benchmark.differences["p"].notna().sum())
     how = f"Holm, {counted(n_tests, 'test')}"
-    if n_tests and benchmark.terms.baseline is not None:
+    if n_tests and baseline is not None:
         with_verdict = [name for name, alignment in benchmark.alignments.items() if not alignment.differing]
         if any(marked_models(benchmark, dataset) for dataset in benchmark.datasets):
-            yield MARK, f"differs significantly from {benchmark.terms.baseline} in {heading}, p ≤ {alpha:g} ({how})"
+            yield MARK, f"differs significantly from {quoted(baseline)} in {heading}, p ≤ {alpha:g} ({how})"
         elif with_verdict:
-            where = f" on {listed(with_verdict)}" if len(with_verdict) < len(benchmark.datasets) else ""
-            yield "", f"no model differs significantly from {benchmark.terms.baseline} in {heading}{where} ({how})"
+            where = f" on {listed_names(with_verdict)}" if len(with_verdict) < len(benchmark.datasets) else ""
+            yield "", f"no model differs significantly from {quoted(baseline)} in {heading}{where} ({how})"
     elif n_tests:
         if any(bold_models(benchmark, dataset) for dataset in benchmark.datasets):
             yield BOLD, f"best {heading} of a dataset, and all not significantly worse, p > {alpha:g} ({how}{alone})"
         undecided = [one for one in benchmark.datasets if not (bold_models(benchmark, one) or why_none(benchmark, one))]
         if undecided:
             none = f"no model is significantly worse than the best one in {heading} ({how})"
-            yield "", f"undecided on {listed(undecided)}: {none}"
+            yield "", f"undecided on {listed_names(undecided)}: {none}"
 
 
 def _cautions(benchmark: Benchmark) -> Iterator[str]:
@@ -280,7 +280,7 @@ def _cautions(benchmark: Benchmark) -> Iterator[str]:
     yield from (f"overridden in {dataset}: {text}" for dataset, text in overridden_texts(benchmark).items())
     reasons = grouped((why_none(benchmark, dataset), dataset) for dataset in benchmark.datasets)
     if len(benchmark.models) > 1:
-        yield from (f"no verdict on {listed(on)}: {reason}" for reason, on in reasons.items() if reason)
+        yield from (f"no verdict on {listed_names(on)}: {reason}" for reason, on in reasons.items() if reason)
     if any(borrowed_spreads(benchmark.differences)):
         yield "one run: interval without seeds, tested with the spread of the other models over seeds"
     yield from (note for note in benchmark.notes if note.endswith(EQUAL_RANKS))

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.base.checks import Ids, check_number, check_one_of, counted
-from kgeval.base.wording import enough_decimals, p_equals, written
+from kgeval.base.wording import enough_decimals, p_equals, quoted, written
 from kgeval.comparison.rows import (
     MORE_COLUMNS,
     ROW_COLUMNS,
@@ -262,7 +262,7 @@ def _sentence(row: Mapping[Any, Any], alpha: float, kind: str) -> str:
     """Return one row of the table of equivalence as a sentence."""
     display = display_of(row["metric"])
     places = enough_decimals([row["margin"], row["not_excluded"]], display.decimals)
-    margin, first, second = written(row["margin"], places), row["first"], row["second"]
+    margin, first, second = written(row["margin"], places), quoted(row["first"]), quoted(row["second"])
     is_beyond = row["decision"] in ("first", "second", INFERIOR)
     texts = {
         EQUAL: f"{first} and {second} are equal in {display.heading}, within the margin {margin}",

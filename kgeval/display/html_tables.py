@@ -19,7 +19,7 @@ MAX_HEAD = 32  # characters of the heading of a column
 BREAKS = re.compile(r"(?<=[\w.]/)(?=\w)|(?<=\w[_.])(?=[^\W\d_])")  # where a line may break within a long word
 LONG_WORD = 13  # characters of a word that may break within
 WHOLE = re.compile(  # a pair of models alone, p and its heading, an interval, a word with a hyphen
-    r"(\A[\w.-]{1,20} - [\w.-]{1,20}\Z|\bp \(Holm\)|\bp [<=≤] [\d.]+|"
+    r"(\A[\w.-]{1,20} - [\w.-]{1,20}\Z|\bp \(Holm\)|\bp [<=>≤] [\d.]+|"
     r"[\[(][-+]?[\d.,]+, [-+]?[\d.,]+[\])]|\b(?=[\w.-]{3,20}(?![\w.-]))\w[\w.]*(?:-[\w.]+)+)"
 )
 LONG_TEXT = 40  # a column with a longer text is wide
@@ -135,7 +135,7 @@ def html_notes(notes: Iterable[Note]) -> Markup | None:
     ----------
     notes : iterable of (str, str)
     """
-    items = [tag("li", shown_line(text)) for text in plain_notes(notes)]
+    items = [tag("li", unbroken(shown_line(text))) for text in plain_notes(notes)]
     return tag("ul", *items, class_="reasons") if items else None
 
 

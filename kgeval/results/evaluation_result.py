@@ -977,13 +977,16 @@ class EvaluationResult(Result):
         return origin_words(self)
 
     def _bars(self) -> Table:
-        """Return the values that a panel shows first, with those of each entity side beside them."""
+        """Return the values that a panel shows first, beside those of each side, whose intervals are at the pointer."""
         bars, sides = super()._bars(), entity_sides(self.rank_table.sides)
         shown = []
         for side in sides if len(sides) > 1 else ():
             found = [self.interval(f"{side}.{metric}") for metric in self._first]
-            rows = [(one.value, one.low, one.high) for one in found]
-            shown.append(Column.of_values(f"{side} side", rows, self._first[0], [one.remark for one in found]))
+            rows, intervals = (
+                [(one.value,) for one in found],
+                [f"{one.confidence:.0%} interval: {one}" for one in found],
+            )
+            shown.append(Column.of_values(f"{side} side", rows, self._first[0], intervals))
         return replace(bars, columns=[*bars.columns[:-1], *shown, bars.columns[-1]])
 
     def _beside(self) -> dict[str, Any]:
