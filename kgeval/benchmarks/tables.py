@@ -16,7 +16,7 @@ from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.terminal import PIPE, Screen
 from kgeval.base.wording import decimals_for, listed_names, printable, quoted, written
 from kgeval.benchmarks.cells import EQUAL_RANKS
-from kgeval.benchmarks.verdict import borrowed_spreads, why_none
+from kgeval.benchmarks.verdict import why_none
 from kgeval.comparison.texts import protocol_comment, ties_line
 from kgeval.display.differences import shown_differences
 from kgeval.display.media import TEXT_WIDTH, latex_width
@@ -192,11 +192,7 @@ def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
     screen : Screen
         As in `kgeval.display.differences.shown_differences`.
     """
-    rows = _placed_pairs(benchmark)
-    n_all = len(rows)
-    if n_all > MAX_ROWS and benchmark.terms.baseline is None:
-        best = {dataset: leaders[0] for dataset, leaders in benchmark.verdict.leaders.items() if leaders}
-        rows = [row for row in rows if best.get(row["dataset"], row["first"]) in (row["first"], row["second"])]
+    rows, n_all = pair_rows(benchmark, MAX_ROWS), len(benchmark.differences)
     is_several, alpha = len(benchmark.datasets) > 1, benchmark.alpha
     shown = shown_differences(rows, alpha, has_datasets=is_several, has_metrics=False, screen=screen)
     if len(rows) == n_all:
@@ -217,19 +213,31 @@ def best_pairs(benchmark: Benchmark) -> Table:
     ----------
     benchmark : Benchmark
     """
-    firsts = {row["dataset"]: row for row in reversed(_placed_pairs(benchmark))}
+    firsts = {row["dataset"]: row for row in reversed(pair_rows(benchmark))}
     rows, alpha = list(reversed(firsts.values())), benchmark.alpha
     shown = shown_differences(rows, alpha, has_datasets=True, has_metrics=False, is_brief=True, has_decisions=False)
     return replace(shown, notes=[*shown.notes, (BOLD, "decided")])
 
 
-def _placed_pairs(benchmark: Benchmark) -> list[dict[Any, Any]]:
-    """Return the rows of `Benchmark.differences`, dataset by dataset, those of the best model of each first."""
+def pair_rows(benchmark: Benchmark, most: float = math.inf) -> list[dict[Any, Any]]:
+    """Return the rows of `Benchmark.differences`, dataset by dataset, those of the best model of each first.
+
+    If there are more than `most`, and no baseline, those of the best models alone.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    most : int, optional
+    """
     places = {(row["dataset"], row["model"]): place for place, row in enumerate(placed_rows(benchmark))}
-    return sorted(
+    rows = sorted(
         benchmark.differences.to_dict("records"),
         key=lambda row: (places[row["dataset"], row["first"]], places[row["dataset"], row["second"]]),
     )
+    if len(rows) <= most or benchmark.terms.baseline is not None:
+        return rows
+    best = {dataset: leaders[0] for dataset, leaders in benchmark.verdict.leaders.items() if leaders}
+    return [row for row in rows if best.get(row["dataset"], row["first"]) in (row["first"], row["second"])]
 
 
 def table_notes(benchmark: Benchmark, metrics: Sequence[str] = ()) -> list[Note]:
@@ -281,7 +289,9 @@ def _cautions(benchmark: Benchmark) -> Iterator[str]:
     reasons = grouped((why_none(benchmark, dataset), dataset) for dataset in benchmark.datasets)
     if len(benchmark.models) > 1:
         yield from (f"no verdict on {listed_names(on)}: {reason}" for reason, on in reasons.items() if reason)
-    if any(borrowed_spreads(benchmark.differences)):
+    tested = benchmark.differences[benchmark.differences["test"] == "t"]
+    n_runs = tested.loc[tested["p"].notna(), ["dataset", "n_first", "n_second"]].groupby("dataset").agg(["min", "max"])
+    if ((n_runs.min(axis=1) == 1) & (n_runs.max(axis=1) > 1)).any():
         yield "one run: interval without seeds, tested with the spread of the other models over seeds"
     yield from (note for note in benchmark.notes if note.endswith(EQUAL_RANKS))
 

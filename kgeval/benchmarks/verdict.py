@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.wording import between, decimals_for, enough_decimals, p_equals, written
 from kgeval.comparison.rows import NO_RUN, UNDECIDED, difference_words, row_decimals, row_of, trained_words
@@ -144,24 +142,6 @@ def _sentence(benchmark: Benchmark, dataset: str) -> Sentence:
     values = {str(model): float(value) for model, value in benchmark.values[dataset].dropna().items()}
     rows = benchmark.differences[benchmark.differences["dataset"] == dataset]
     return Sentence(benchmark.metric, higher, values, rows, benchmark.alpha)
-
-
-def borrowed_spreads(differences: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence about the models with one run whose spread over the seeds is that of the others, if any.
-
-    Parameters
-    ----------
-    differences : pandas.DataFrame
-        `Benchmark.differences`.
-    """
-    single: dict[tuple[str, str], None] = {}
-    several = set(differences.loc[(differences[["n_first", "n_second"]] > 1).any(axis=1), "dataset"])
-    for row in differences[differences["p"].notna()].to_dict("records"):
-        if row["test"] == "t" and row["dataset"] in several:
-            single |= {(row[place], row["dataset"]): None for place in ("first", "second") if row[f"n_{place}"] == 1}
-    if single:
-        which = f"{cells_words(single)} {'has one run' if len(single) == 1 else 'have one run each'}"
-        yield f"{which}: the spread over the seeds is taken from the models with several"
 
 
 def cells_words(cells: Iterable[tuple[str, str]]) -> str:

@@ -13,7 +13,16 @@ import pandas as pd
 
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.terminal import PIPE, Screen, distinct_labels, width_of
-from kgeval.base.wording import count_text, difference_decimals, p_equals, printable, shown_label, signed, written
+from kgeval.base.wording import (
+    count_text,
+    decimals_for,
+    difference_decimals,
+    p_equals,
+    printable,
+    shown_label,
+    signed,
+    written,
+)
 from kgeval.display.html import axis_ends, difference_bar
 from kgeval.display.media import text_table
 from kgeval.display.table import Cell, Column, Table, difference_cell, heading_of
@@ -191,35 +200,59 @@ def screen_differences(differences: pd.DataFrame, alpha: float, screen: Screen =
     return text_table(table, screen)
 
 
-def moved_words(groups: pd.DataFrame, metric: str) -> str:
-    """Return on which group the first of two models gains most over all ranks, and on which it loses most.
+def moved(groups: pd.DataFrame, metric: str, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the groups on which the first of two models gains most, and those on which it loses most.
 
-    Undecided differences that are 0 at the decimals of the metric are left out. The text is empty if there is nothing
-    to say, or one group.
+    Undecided differences that are 0 at the decimals of the metric are left out.
 
     Parameters
     ----------
     groups : pandas.DataFrame
-        From `kgeval.comparison.comparison.Comparison.by`: largest contribution first.
+        From `kgeval.comparison.comparison.Comparison.by`; the groups stay in their order.
     metric : str
         The key of its metric.
+    n : int
+        The largest number of groups of each kind.
+    """
+    display = display_of(metric)
+    known = groups[groups["decided"] | (groups["difference"].abs() >= 0.5 * 10.0**-display.decimals)]
+    sizes = known["contribution"] * (-1 if display.lower_is_better else 1)  # neither for a NaN
+    return known[sizes > 0][:n], known[sizes < 0][:n]
+
+
+def moved_words(
+    groups: pd.DataFrame, metric: str, n: int = 1, labels: Mapping[str, str] | None = None,
+    verbs: tuple[str | None, str | None] = ("gains most on ", "loses most on "),
+) -> str:  # fmt: skip
+    """Return on which groups the first of two models gains most, and loses most, as words; empty if on none.
+
+    Parameters
+    ----------
+    groups, metric, n
+        As in `moved`.
+    labels : mapping of str to str, optional
+        Short names of groups.
+    verbs : tuple
+        What stands before the gains, and before the losses; None: they are left out.
 
     Examples
     --------
     >>> columns = {"n": [52, 220], "difference": [0.0481, -0.0138], "contribution": [0.02, -0.01]}
     >>> groups = pd.DataFrame(columns, index=["likes", "/film/genre"]).assign(decided=[True, False])
     >>> moved_words(groups, "mrr")
-    'gains most on likes (+0.0481 on 52 ranks), loses most on /film/genre (-0.0138 on 220 ranks, undecided)'
+    'gains most on likes (+0.0481 on 52 ranks); loses most on /film/genre (-0.0138 on 220 ranks, undecided)'
     """
-    display = display_of(metric)
-    known = groups[groups["decided"] | (groups["difference"].abs() >= 0.5 * 10.0**-display.decimals)]
-    sizes = known["contribution"] * (-1.0 if display.lower_is_better else 1.0)
-    texts = []
-    for verb, part in (("gains", known[sizes > 0.0]), ("loses", known[sizes < 0.0])):
-        for label, row in part[:1].iterrows():
-            said = f"{signed(row['difference'], display.decimals)} on {counted(int(row['n']), 'rank')}"
-            texts.append(f"{verb} most on {shown_label(str(label))} ({said}{'' if row['decided'] else ', undecided'})")
-    return ", ".join(texts if len(groups) > 1 else [])
+    said, parts = list[str](), [part for part in zip(verbs, moved(groups, metric, n)) if part[0] is not None]
+    are_open = sum(len(part) for _, part in parts) > 1 and not any(part["decided"].any() for _, part in parts)
+    for verb, part in parts:
+        digits = decimals_for(part["difference"], display_of(metric).decimals)
+        places = [
+            f"{(labels or {}).get(str(label), shown_label(str(label)))} ({signed(row['difference'], digits)} on "
+            f"{counted(int(row['n']), 'rank')}{'' if row['decided'] or are_open else ', undecided'})"
+            for label, row in part.iterrows()
+        ]
+        said += [f"{verb}{listed(places)}"] if places else []
+    return "; ".join([*said, *(["all undecided"] if are_open else [])])
 
 
 def leader_first(differences: pd.DataFrame) -> pd.DataFrame:

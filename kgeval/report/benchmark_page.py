@@ -14,30 +14,32 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from kgeval._version import __version__
-from kgeval.base.checks import counted, grouped, names_unknown_arguments
+from kgeval.base.checks import grouped, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
 from kgeval.base.wording import decimals_for, printable, shown_label, signed, with_capital, written
 from kgeval.benchmarks.model_benchmark import Benchmark
-from kgeval.benchmarks.tables import CHANCE, mean_cells, placed_rows, table_notes
+from kgeval.benchmarks.tables import CHANCE, best_pairs, mean_cells, pair_rows, placed_rows, table_notes
 from kgeval.comparison.comparison import compare
 from kgeval.comparison.rows import NO_RUN, best_first, row_of
 from kgeval.comparison.texts import holm_words, is_description
 from kgeval.comparison.verdict import shown_name
-from kgeval.display.differences import shown_differences
+from kgeval.display.differences import moved, moved_words, shown_differences
 from kgeval.display.html import interval_bar, model_class
 from kgeval.display.table import BOLD, Cell, Column, Table, heading_of, titled
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
 from kgeval.report import document as page
-from kgeval.report.page_report import moved
 
 Rows = Sequence[Mapping[Any, Any]]
+Compared = Mapping[str, tuple[str, str, pd.DataFrame]]
 MAX_COLUMNS = 3  # metrics whose intervals stand beside the values, not below them
 MAX_NAME = 24  # characters of a dataset in the heading of a column
 N_MOVED = 3  # relations with the largest gains, and with the largest losses, of each dataset
-MAX_BESIDE = MAX_FOREST = 4  # datasets whose two best stand beside the means; models whose differences are all shown
+MAX_BESIDE, MAX_PAIRS = 4, 6  # datasets whose two best stand beside the means; pairs on each that are all shown
 BEST = "Bold: best, and what the test cannot tell from it."
 DECIDED_MARKS = "Bold, filled mark: decided. Open mark: undecided."
 
@@ -98,7 +100,7 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     notes = [f"{note if note.startswith(names) else with_capital(note)}." for note in benchmark.notes]
     grave = [note for note in notes if not is_description(note)][: page.N_OPEN]
     rest = [note for note in notes if note not in grave]
-    of_best = _moved(benchmark)
+    of_best = _compared(benchmark)
     details = [f"{with_capital(verdict.details)}."] if verdict.details else []
     is_several = min(len(benchmark.datasets), len(places)) > 1
     details += _moved_words(of_best, benchmark.metric, not is_several)
@@ -107,8 +109,8 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     first: list[page.PagePart] = [shown, page.Lines(grave, "caution")]
     made = [page.first_section(title, verdict.headline, "", details, first)]
     made += [page.Section("metrics", "All metrics", [means])] if is_several else []
-    made += [_differences(benchmark, places)] if len(benchmark.differences) else []
-    made += _where(benchmark, of_best)
+    made += [_differences(benchmark)] if len(benchmark.differences) else []
+    made += _where(of_best, benchmark.metric)
     made += [_seeds(benchmark, places)] if (benchmark.table["n_seeds"] > 1).any() else []
     if is_several:
         made.append(page.Section("together", "Datasets together", [page.Lines(benchmark.across().lines()[1:])]))
@@ -156,12 +158,9 @@ def _overview(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
 
 def _leads(benchmark: Benchmark) -> list[Table]:
     """Return the difference of the two best models on each of few datasets, with the interval that decides."""
-    pairs = [(*_best_two(benchmark, on), on) for on in benchmark.datasets if benchmark.terms.baseline is None]
-    rows, alpha = [row_of(benchmark.differences, benchmark.metric, *of) for of in pairs if len(of) > 2], benchmark.alpha
-    if not rows or len(pairs) > MAX_BESIDE:
+    if benchmark.terms.baseline is not None or len(benchmark.datasets) > MAX_BESIDE:
         return []
-    drawn = shown_differences(rows, alpha, has_datasets=True, has_metrics=False, is_brief=True, has_decisions=False)
-    first, pairs_of, *others = drawn.columns
+    first, pairs_of, *others = best_pairs(benchmark).columns
     cells = [replace(cell, note=pair.text) for cell, pair in zip(first.cells, pairs_of.cells)]
     caption = f"The two best models on each dataset. {DECIDED_MARKS}"
     return [Table([replace(first, cells=cells), *others], caption=caption, name="leads", kind="pairs")]
@@ -206,21 +205,17 @@ def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
 # ---- differences, seeds ----
 
 
-def _differences(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
+def _differences(benchmark: Benchmark) -> page.Section:
     """Return the differences in the primary metric, drawn; of many models, those of the best one."""
     frame, baseline = benchmark.differences, benchmark.terms.baseline
-    rows, which = frame.to_dict("records"), "model with the better value - other model"
+    rows, which = pair_rows(benchmark, MAX_PAIRS * len(benchmark.datasets)), "model with the better value - other model"
     if baseline is not None:
         others = [row["second"] if row["first"] == baseline else row["first"] for row in rows]
         rows = [row_of(frame, row["metric"], one, baseline, row["dataset"]) for row, one in zip(rows, others)]
         which = "model - baseline"
-    elif len(places) > MAX_FOREST:
-        best = {dataset: found[0] for dataset, found in benchmark.verdict.leaders.items() if found}
-        rows = [row for row in rows if best.get(row["dataset"]) == row["first"]]
+    elif len(rows) < len(frame):
         which = "best model - other model (all pairs: --to csv --differences, in Python .differences)"
     rows = [row for row in rows if row["decision"] != NO_RUN]
-    at = benchmark.datasets.index
-    rows.sort(key=lambda row: (at(row["dataset"]), places[row["first"]], places[row["second"]]))
     text = holm_words(int(frame["p"].notna().sum()), "all differences of all datasets", benchmark.alpha)
     parts: list[page.PagePart] = [
         page.Text(f"{text}; exactly there its interval excludes 0. Other metrics are not tested.")
@@ -235,12 +230,12 @@ def _differences(benchmark: Benchmark, places: Mapping[str, int]) -> page.Sectio
     return page.Section("differences", "Differences", parts, "Which models differ, and by how much?")
 
 
-def _moved(benchmark: Benchmark) -> Rows:
-    """Return the relations on which the best model of each dataset gains and loses most against the second.
+def _compared(benchmark: Benchmark) -> Compared:
+    """Return the second model, a title and the relations on which it and the best model differ, for each dataset.
 
-    Of each model the run nearest to its mean is compared: `title` names both, with their difference over all ranks.
+    Of each model the run nearest to its mean is compared: the title names both, with their difference over all ranks.
     """
-    metric, found = benchmark.metric, list[dict[Any, Any]]()
+    metric, found = benchmark.metric, dict[str, tuple[str, str, pd.DataFrame]]()
     decimals = display_of(metric).decimals
     for dataset, alignment in benchmark.alignments.items():
         values, order = benchmark.values[dataset], _best_two(benchmark, dataset)
@@ -251,52 +246,46 @@ def _moved(benchmark: Benchmark) -> Rows:
             for run, result in benchmark.results.items()
             if run.dataset == dataset
         }
-        of_models = {name: min((run for run in gaps if run.model == name), key=gaps.__getitem__) for name in order}
-        runs = {of_models[name].name: benchmark.results[of_models[name]] for name in order}
+        of_models = [min((run for run in gaps if run.model == name), key=gaps.__getitem__) for name in order]
+        runs = {run.name: benchmark.results[run] for run in of_models}
         compared = compare(runs, metrics=metric, cluster=benchmark.terms.cluster)
         try:
-            frame = compared.by("relation").sort_values("decided", ascending=False, kind="stable").reset_index()
+            frame = compared.by("relation").sort_values("decided", ascending=False, kind="stable")
         except MetricError:  # the metric has no contributions
             continue
-        gaps_of = row_of(compared.differences, metric, *runs)["difference"], values[order[0]] - values[order[1]]
-        if min(gaps_of) * max(gaps_of) <= 0.0:  # of these runs, the other model is better
-            continue
-        overall, of_means = (signed(gap, decimals) for gap in gaps_of)
-        title = f"{dataset}: {' - '.join(runs)}: {overall} over all; of the means {of_means}"
-        about = {"dataset": dataset, "title": title, "second": [*runs][1]}
-        frame = frame[frame["difference"].abs() >= 10.0 ** (1 - decimals)]  # others are about 0
-        for verb, part in zip(("gains", "loses"), moved(frame, metric, N_MOVED)):
-            found += [{**row, **about, "verb": verb} for row in part.to_dict("records")]
+        sizes = row_of(compared.differences, metric, *runs)["difference"], values[order[0]] - values[order[1]]
+        if min(sizes) * max(sizes) > 0.0:  # else of these runs, the other model is better
+            overall, of_means = (signed(size, decimals) for size in sizes)
+            title = f"{dataset}: {' - '.join(runs)}: {overall} over all; of the means {of_means}"
+            frame = frame[frame["difference"].abs() >= 10.0 ** (1 - decimals)]  # others are about 0
+            found[dataset] = of_models[1].name, title, frame
     return found
 
 
-def _moved_words(rows: Rows, metric: str, has_one: bool) -> list[str]:
-    """Return the sentence on the largest loss of each dataset; of one dataset, also on the largest gain."""
-    texts, losses = list[str](), {shown_name(row["dataset"]): "none" for row in rows}
-    for (dataset, verb), (row, *_) in grouped(((row["dataset"], row["verb"]), row) for row in rows).items():
-        size = f"{signed(row['difference'], display_of(metric).decimals)} on {counted(row['n'], 'rank')}"
-        where = f"{shown_name(row['relation'])} ({size}{'' if row['decided'] else ', undecided'})"
-        texts.append(f"{verb} most on {where}")
-        losses |= {shown_name(dataset): where} if verb == "loses" else {}
+def _moved_words(of_best: Compared, metric: str, has_one: bool) -> list[str]:
+    """Return the sentence on the largest loss on each dataset; of one dataset, also on the largest gain."""
     if has_one:
-        return [f"Against {rows[0]['second']}: {', '.join(texts)}."] if texts else []
-    said = "; ".join(f"{dataset}: {where}" for dataset, where in losses.items())
-    return [f"Largest losses to the second model: {said}."] if said else []
+        said = [(second, moved_words(frame, metric)) for second, _, frame in of_best.values()]
+        return [f"Against {second}: {words}." for second, words in said if words]
+    losses = {name: moved_words(frame, metric, verbs=(None, "")) for name, (*_, frame) in of_best.items()}
+    text = "; ".join(f"{shown_name(name)}: {words or 'none'}" for name, words in losses.items())
+    return [f"Largest losses to the second model: {text}."] if text else []
 
 
-def _where(benchmark: Benchmark, rows: Rows) -> list[page.Section]:
+def _where(of_best: Compared, metric: str) -> list[page.Section]:
     """Return the section on the relations on which the best model of each dataset gains and loses most."""
-    metric = benchmark.metric
-    groups = [(title, len(found)) for title, found in grouped((row["title"], row) for row in rows).items()]
-    if not rows:
+    parts = {title: pd.concat(moved(frame, metric, N_MOVED)) for _, title, frame in of_best.values()}
+    groups = [(title, len(part)) for title, part in parts.items() if len(part)]
+    if not groups:
         return []
-    decided, heading = [bool(row["decided"]) for row in rows], heading_of(metric)
-    ends = [(row["difference"], row["low_corrected"], row["high_corrected"]) for row in rows]
+    rows = pd.concat(parts.values())
+    decided, heading = rows["decided"].tolist(), heading_of(metric)
+    ends = rows[["difference", "low_corrected", "high_corrected"]].itertuples(index=False)
     columns = [
-        Column.of_labels("relation", [shown_label(row["relation"]) for row in rows]),
-        Column.of_differences(f"{heading} difference", ends, metric, decided),
-        Column.of_differences("contribution", [(row["contribution"],) for row in rows], metric, decided),
-        Column.of_counts("ranks", [row["n"] for row in rows]),
+        Column.of_labels("relation", map(shown_label, rows.index)),
+        Column.of_differences(f"{heading} difference", [tuple(of) for of in ends], metric, decided),
+        Column.of_differences("contribution", [(size,) for size in rows["contribution"]], metric, decided),
+        Column.of_counts("ranks", rows["n"]),
     ]
     caption = (
         f"Best model - second, of each the run nearest to its mean: at most {N_MOVED} "

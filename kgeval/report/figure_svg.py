@@ -147,11 +147,11 @@ def _mark(mark: Mark, place: Callable[[Point], Point]) -> list[Any]:
         return [tag("g", *signs, class_=model_class(mark.model))]
     if isinstance(mark, Bars):
         kind, outlines = f"{mark.kind}-bar {'' if mark.model is None else model_class(mark.model)}".strip(), ""
-        look, drawn = {"fill_opacity": mark.shade, "stroke": mark.shade and "var(--back)"}, []
+        kind, drawn = kind if mark.shade is None else f"{kind} hole", []
         for box in mark.boxes:
             (x1, y1), (x2, y2) = place(box[:2]), place(box[2:])
             x, y, width, height = (round(v, 1) for v in (min(x1, x2), min(y1, y2), abs(x2 - x1), abs(y2 - y1)))
-            drawn.append(tag("rect", x=x, y=y, width=width, height=height, class_=kind, **look))
+            drawn.append(tag("rect", x=x, y=y, width=width, height=height, class_=kind, fill_opacity=mark.shade))
             outlines += f"M{x} {y}h{width}v{height}h-{width}z"
         pattern = (mark.model or 0) % N_PATTERNS if mark.kind == "full" else 0
         return [*drawn, tag("path", d=outlines, fill=f"url(#pattern-{pattern})") if pattern else None]

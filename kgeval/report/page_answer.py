@@ -6,15 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgeval.base.checks import counted, listed
-from kgeval.base.wording import decimals_for, percent, signed, with_capital, written
-from kgeval.comparison.verdict import shown_name
-from kgeval.display.differences import difference_matrix, shown_differences
+from kgeval.base.wording import percent, with_capital, written
+from kgeval.comparison.verdict import model_name, shown_name
+from kgeval.display.differences import difference_matrix, moved_words, shown_differences
 from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.grammar import display_of
 from kgeval.report.document import N_OPEN, Beside, Fold, PagePart, Section, Text, cautions, first_section
 from kgeval.report.page_cautions import cautions_of
-from kgeval.report.page_report import SUMMARY_METRICS, Report, Row, moved, numbers_of
+from kgeval.report.page_report import SUMMARY_METRICS, Report, Row, numbers_of
 from kgeval.report.page_values import drawn, shows_chance
 from kgeval.results.display import tie_ends
 from kgeval.results.rank_table import CONFIDENCE
@@ -58,19 +57,8 @@ def gained(report: Report) -> list[str]:
     """
     if not report.pairs or len(report.pairs[0].relations) < 2:
         return []
-    said, shown = list[str](), report.relation_labels
-    parts = moved(report.pairs[0].relations, report.metric, N_NAMED)
-    is_any = any(part["decided"].any() for part in parts)
-    for words, part in zip(("gains most on", "loses most on"), parts):
-        digits = decimals_for(part["difference"], display_of(report.metric).decimals)
-        places = [
-            f"{shown.get(str(name), name)} ({signed(row['difference'], digits)} on {counted(row['n'], 'rank')}"
-            f"{', undecided' if is_any and not row['decided'] else ''})"
-            for name, row in part.iterrows()
-        ]
-        said += [f"{words} {listed(places)}"] if places else []
-    said += [] if is_any or not said else ["all undecided"]
-    return [f"Against {report.short(1)}, over all ranks: {'; '.join(said)}."] if said else []
+    said = moved_words(report.pairs[0].relations, report.metric, N_NAMED, report.relation_labels)
+    return [f"Against {model_name(report.names[1])}, over all ranks: {said}."] if said else []
 
 
 def losses_to_others(report: Report) -> list[str]:
@@ -80,13 +68,12 @@ def losses_to_others(report: Report) -> list[str]:
     ----------
     report : Report
     """
-    said, display = list[str](), display_of(report.metric)
+    said = list[str]()
     for pair in (pair for pair in report.pairs[1:] if len(pair.relations)):
-        lost = moved(pair.relations, report.metric, len(report.relations))[1]
-        for name, row in lost[lost["decided"]][:1].iterrows():
-            size = f"{signed(row['difference'], display.decimals)} on {counted(row['n'], 'rank')}"
-            said.append(f"to {report.short(pair.second)} on {report.relation_labels.get(str(name), name)} ({size})")
-    return [f"Largest decided losses to others: {'; '.join(said)}."] if said else []
+        decided = pair.relations[pair.relations["decided"]]
+        on = f"to {model_name(report.names[pair.second])} on "
+        said.append(moved_words(decided, report.metric, 1, report.relation_labels, (None, on)))
+    return [f"Largest decided losses to others: {'; '.join(filter(None, said))}."] if any(said) else []
 
 
 def values(report: Report) -> Table:

@@ -25,7 +25,6 @@ from kgeval.display.html_tables import short
 from kgeval.display.table import heading_of
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics.default_metrics import PAGE_METRICS
-from kgeval.metrics.grammar import display_of
 from kgeval.metrics.metric_frames import REASON
 from kgeval.results.evaluation_result import EvaluationResult, entity_part, rank_groups, with_all_features
 from kgeval.results.keys import Key
@@ -218,26 +217,6 @@ class Report:
         """Return an entity as the page shows it: its name and its label, or its label alone."""
         name = (self.entity_names or {}).get(text)
         return shown_label(text) if not name or name == text else f"{shown_label(name)} ({shown_label(text)})"
-
-
-def moved(relations: pd.DataFrame, metric: str, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the relations on which the first of two models gains most, and those on which it loses most.
-
-    Undecided differences that are 0 at the decimals of the metric are left out.
-
-    Parameters
-    ----------
-    relations : pandas.DataFrame
-        From `Comparison.by`; the relations stay in their order.
-    metric : str
-        The key of its metric.
-    n : int
-        The largest number of relations of each kind.
-    """
-    display = display_of(metric)
-    known = relations[relations["decided"] | (relations["difference"].abs() >= 0.5 * 10.0**-display.decimals)]
-    sizes = known["contribution"] * (-1 if display.lower_is_better else 1)  # neither for a NaN
-    return known[sizes > 0][:n], known[sizes < 0][:n]
 
 
 def report_of(

@@ -6,7 +6,6 @@ import itertools
 import re
 
 import benchmark_cases as cases
-import pandas as pd
 import pytest
 from made_results import replaced
 
@@ -20,7 +19,6 @@ from kgeval.benchmarks.tables import (
     protocol_lines,
     table_notes,
 )
-from kgeval.benchmarks.verdict import borrowed_spreads
 from kgeval.display.html_tables import plain_notes
 from kgeval.display.media import escaped_latex, escaped_markdown, latex_table, text_table
 
@@ -433,21 +431,6 @@ def test_a_single_run_beside_several_is_told_everywhere():
     both = kg.benchmark(cases.runs_of((12,), ("A", "B"), (1,)), metrics="mrr")
     assert "one run: interval" not in f"{both} {both.to_latex()}"
     assert not any("stands for it" in note for note in both.notes)
-
-
-def test_many_single_runs_are_counted():
-    """By hand: of seven pairs, one is of two single runs, which take the spread too, and one was not tested."""
-    rows = [("A", f"M{i}", 3, 1, 0.5) for i in range(6)] + [("M0", "M1", 1, 1, 0.5), ("A", "M9", 3, 1, float("nan"))]
-    table = pd.DataFrame(rows, columns=["first", "second", "n_first", "n_second", "p"]).assign(dataset="x", test="t")
-    assert list(borrowed_spreads(table)) == [
-        "M0, M1, M2, M3 and 2 more on x have one run each: the spread over the seeds is taken from the models with "
-        "several"
-    ]
-    assert list(borrowed_spreads(table.iloc[6:].loc[table["n_first"] == 1])) == []
-    of_one = pd.concat([table.iloc[:1], table.iloc[:1].assign(dataset="y")])
-    assert list(borrowed_spreads(of_one)) == [
-        "M0 on x and y have one run each: the spread over the seeds is taken from the models with several"
-    ]
 
 
 def test_no_mark_where_the_results_differ():
