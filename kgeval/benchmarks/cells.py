@@ -268,8 +268,8 @@ def benchmark_notes(
         is_other = is_tested & (apart["better"] != differences["better"])
         rows = differences[is_other].to_dict("records")
         others = [f"{row['first']} - {row['second']} on {row['dataset']}" for row in rows]
-        of_tests = f"{len(others):,} of its {is_tested.sum():,} tests otherwise{': ' if others else ''}"
-        yield f"{note}; spread='separate' decides {of_tests}{listed(others, MAX_PLACES)}"
+        n = f"{len(others):,} of {is_tested.sum():,} tests of models with several runs otherwise{': ' * bool(others)}"
+        yield f"{note}; spread='separate' decides {n}{listed(others, MAX_PLACES)}"
     yield from _leaks(parts, leading)
     for part in parts:
         yield from (f"{part.dataset}: the ranks of {listed(same)} {EQUAL_RANKS}" for same in _same_ranks(part))

@@ -17,6 +17,7 @@ from kgeval.base.terminal import PIPE, Screen
 from kgeval.base.wording import decimals_for, listed_names, printable, quoted, written
 from kgeval.benchmarks.cells import EQUAL_RANKS
 from kgeval.benchmarks.verdict import why_none
+from kgeval.comparison.rows import NO_RUN
 from kgeval.comparison.texts import protocol_comment, ties_line
 from kgeval.display.differences import shown_differences
 from kgeval.display.media import TEXT_WIDTH, latex_width
@@ -213,7 +214,7 @@ def best_pairs(benchmark: Benchmark) -> Table:
     ----------
     benchmark : Benchmark
     """
-    firsts = {row["dataset"]: row for row in reversed(pair_rows(benchmark))}
+    firsts = {row["dataset"]: row for row in reversed(pair_rows(benchmark)) if row["decision"] != NO_RUN}
     rows, alpha = list(reversed(firsts.values())), benchmark.alpha
     shown = shown_differences(rows, alpha, has_datasets=True, has_metrics=False, is_brief=True, has_decisions=False)
     return replace(shown, notes=[*shown.notes, (BOLD, "decided")])

@@ -101,11 +101,13 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     grave = [note for note in notes if not is_description(note)][: page.N_OPEN]
     rest = [note for note in notes if note not in grave]
     of_best = _compared(benchmark)
-    details = [f"{with_capital(verdict.details)}."] if verdict.details else []
-    is_several = min(len(benchmark.datasets), len(places)) > 1
+    is_several, leads = min(len(benchmark.datasets), len(places)) > 1, _leads(benchmark)
+    said = [part for part in verdict.parts if "best on " not in part and "ndecided on " not in part]
+    said = said if is_several and leads else [verdict.details] * bool(verdict.details)  # a table has the others
+    details = [f"{with_capital('; '.join(said))}."] if said else []
     details += _moved_words(of_best, benchmark.metric, not is_several)
     means = _means(benchmark, places)
-    shown = page.Beside([_overview(benchmark, places), *_leads(benchmark)]) if is_several else means
+    shown = page.Beside([_overview(benchmark, places), *leads]) if is_several else means
     first: list[page.PagePart] = [shown, page.Lines(grave, "caution")]
     made = [page.first_section(title, verdict.headline, "", details, first)]
     made += [page.Section("metrics", "All metrics", [means])] if is_several else []
@@ -158,7 +160,8 @@ def _overview(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
 
 def _leads(benchmark: Benchmark) -> list[Table]:
     """Return the difference of the two best models on each of few datasets, with the interval that decides."""
-    if benchmark.terms.baseline is not None or len(benchmark.datasets) > MAX_BESIDE:
+    is_run = (benchmark.differences["decision"] != NO_RUN).any()
+    if benchmark.terms.baseline is not None or len(benchmark.datasets) > MAX_BESIDE or not is_run:
         return []
     first, pairs_of, *others = best_pairs(benchmark).columns
     cells = [replace(cell, note=pair.text) for cell, pair in zip(first.cells, pairs_of.cells)]
@@ -194,7 +197,7 @@ def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
     over = "Values of one run" if counts == [1] else over
     caption = (
         f"{over} of each model, with {benchmark.terms.confidence:.0%} intervals, best {heading} first. "
-        f"Drawn: {heading}, the only metric that is tested and bold. {BEST}"
+        f"Drawn, tested and bold: {heading} alone. {BEST}"
     )
     kind = "bars" if len(benchmark.keys) <= MAX_COLUMNS else "matrix"
     notes = [note for note in table_notes(benchmark)[1:] if note[0] != BOLD]  # the first is in the caption

@@ -39,10 +39,8 @@ NO_TEST = (
 VALUES = "One run: value and interval over test triples. Several seeds: mean ± standard deviation."
 MIXED = "Single runs stand beside means over seeds: the best of several single runs is partly luck."
 SAID = (
-    page.Text("In the tables, each run of several seeds is a short line; a click opens the runs.", "hint"),
-    page.Text(
-        "Ties: share of ranks with an equal score; above 1%, the range over their orders is below the first metric."
-    ),
+    "In the tables, each run of several seeds is a short line; a click opens the runs. Ties: share of ranks with an "
+    "equal score; above 1%, the range over their orders is below the first metric."
 )
 
 
@@ -103,7 +101,7 @@ def _sections(board: Board, title: str) -> list[page.Section]:
     details = [f"{board.sentence()}. {NO_TEST}"]
     notes = [f"{note.rstrip('.')}." for note in board.notes]
     tables = page.Beside([_leaders(board.tables, names), *_matrix(board.tables, names)])
-    parts = [tables, *page.cautions(notes, page.N_OPEN), *SAID]
+    parts = [tables, *page.cautions(notes, page.N_OPEN), page.Text(SAID)]
     made = [page.first_section(title, _headline(board.tables, names) or "no ranked run", "", details, parts, "Board")]
     made += [_table_section(one, i, name) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:
@@ -145,9 +143,9 @@ def _leaders(tables: Sequence[BoardTable], names: Sequence[str]) -> Table:
     cells = [Cell(printable(name), markup=link, note=why) for name, link, why in zip(names, links, apart)]
     heading = " or ".join(dict.fromkeys(heading_of(one.metrics[0]) for one in tables if one.metrics)) or "value"
     columns = [Column("dataset", cells, is_label=True)]
-    heads = ("best model", heading, "second model", "ahead by")
+    heads = ("best model", heading, "ahead of", "by")
     for head, column in zip(heads, zip(*map(_lead, tables))):
-        columns.append(Column(head, column, is_label=head.endswith("model")))
+        columns.append(Column(head, column, is_label=head in ("best model", "ahead of")))
     caption = f"Leaders by dataset, protocol and number of ranks; values of different rows do not compare. {VALUES}"
     return Table(columns, caption=caption, name="leaders", kind="fit leaders")
 
@@ -167,24 +165,25 @@ def _lead(one: BoardTable) -> list[Cell]:
     ends = [row.tie_range(metric) for row, _ in models[1:]]
     could_turn = any(sign * high >= sign * worst and (low, worst) != (high, top) for low, high in ends)
     text = written(gap, enough_decimals([gap], decimals)) if gap else "equal"
-    return [*shown, named[1], Cell(text, numbers=(gap,), flag="ties could turn it" * could_turn)]
+    sds = [row.value(metric)[3] for row, _ in models[:2]]
+    note = f"SDs ≤ {written(max(sds), decimals)}" if all(map(math.isfinite, sds)) else ""
+    return [*shown, named[1], Cell(text, note=note, numbers=(gap,), flag="ties could turn it" * could_turn)]
 
 
 def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:
     """Return the best row of each model in each of a few tables, by the sum of its places; none of one table."""
-    if not 1 < len(tables) <= MAX_BESIDE:
+    rows_of = [{row.model: row for row, _ in one.best_of_models} for one in tables]
+    found = [of for of in zip(names, tables, rows_of) if of[-1]]
+    if not 1 < len(found) <= MAX_BESIDE:
         return []
-    found = [{row.model: row for row, _ in one.best_of_models} for one in tables]
-    models = list(dict.fromkeys(chain(*found)))
-    places = {model: sum([*of, model].index(model) for of in found) for model in models}
+    models = list(dict.fromkeys(chain(*rows_of)))
+    places = {model: sum([*rows, model].index(model) for *_, rows in found) for model in models}
     shown = sorted(models, key=places.__getitem__)[:MAX_MODELS]
     columns = [Column("model", [Cell(printable(shown_name(model, MAX_NAME))) for model in shown], is_label=True)]
-    for one, name, of in zip(tables, names, found):
-        metric, best = one.metrics[0] if one.metrics else "", next(iter(of), "")
-        decimals = display_of(metric).decimals if metric else 0
-        cells = [_value(of[model], metric, decimals, False) if model in of else Cell("-") for model in shown]
-        cells = [replace(cell, interval="", is_best=model == best) for model, cell in zip(shown, cells)]
-        columns.append(Column(name, cells))
+    for name, one, rows in found:
+        digits, best = display_of(one.metrics[0]).decimals, next(iter(rows))
+        cells = [_value(rows[of], one.metrics[0], digits, has_ties=False) if of in rows else Cell("-") for of in shown]
+        columns.append(Column(name, [replace(cell, interval="", is_best=of == best) for of, cell in zip(shown, cells)]))
     of_all = f"{len(shown)} of {counted(len(models), 'model')}" if len(shown) < len(models) else "All models"
     caption = f"{of_all} on all datasets, by the sum of their places (last, if missing). Bold: the leader."
     return [Table(columns, caption=caption, name="matrix", kind="matrix fit")]

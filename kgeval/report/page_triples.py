@@ -57,7 +57,7 @@ def triples(report: Report) -> Section:
         caption = f"Triples whose ranks differ most between {names[0]} and {names[1]}, by |1/rank - 1/rank|"
         parts.append(Table(columns, caption=caption, name="disagreements", kind="narrow"))
     found = [part for model in report.detailed for part in hardest(report, model)]
-    title = f"Hardest triples{f' of the {len(report.detailed)} best models' if report.is_many else ''}, with rivals"
+    title = f"Hardest triples{f' of the {len(report.detailed)} best models' if report.is_many else ''}"
     parts.append(Fold(title, found, is_open=len(report.names) == 1))
     return Section("triples", "Triples", parts)
 
@@ -126,9 +126,9 @@ def hardest(report: Report, model: int) -> list[PagePart]:
     rows = labelled(result, found).to_dict("records")
     rivals = [kept[(kept["row"] == place).to_numpy()] for place in found.tolist()]
     columns = [
-        Column("rank", [_rank_cell(row["rank_first"], row) for row in rows]),
         Column(HEADING, [_cell(report, row) for row in rows], is_label=True),
         Column.of_labels("side", [str(row["side"]) for row in rows]),
+        Column("rank", [_rank_cell(row["rank_first"], row) for row in rows]),
         Column("score", [Cell(f"{row['score']:.5g}", numbers=(float(row["score"]),)) for row in rows]),
     ]
     if len(kept):

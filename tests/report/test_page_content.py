@@ -368,7 +368,7 @@ def test_hardest_triples(made):
     result, dataset, _ = made[0][0], made[1], made[2]
     rows = result.table.to_dict("records")
     ranks = [rank for _, _, rank in ranks_of(result)]
-    shown, found, sides, scores, rivals = hardest(report_of(made[0], NAMES), 0)[-1].columns
+    found, sides, shown, scores, rivals = hardest(report_of(made[0], NAMES), 0)[-1].columns
     assert [cell.numbers[0] for cell in shown.cells] == sorted(ranks, reverse=True)[:10]
     known = {tuple(t) for split in ("train", "valid", "test") for t in np.asarray(dataset[split]).tolist()}
     labels = [shown_label(label) for label in dataset.entities.labels]
@@ -427,7 +427,7 @@ def test_undefined_numbers_are_none_with_their_reason():
     assert distribution([result])["bins"] == ["1"]
     said, table = hardest(report_of([result], ["one"]), 0)
     assert said.text == NO_RIVALS
-    assert [column.heading for column in table.columns] == ["rank", HEADING, "side", "score"]
+    assert [column.heading for column in table.columns] == [HEADING, "side", "rank", "score"]
 
 
 @pytest.mark.thorough

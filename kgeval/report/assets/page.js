@@ -179,8 +179,8 @@
 
   const phone = matchMedia("(max-width: 40rem)");
 
-  function titleOf(head) { // with the ends of the axis of its drawings
-    const axis = find(".axis", head);
+  function titleOf(head) { // with the ends of the axis, where its drawings have a column
+    const axis = head.classList.contains("drawn") && find(".axis", head);
     const ends = axis ? `${axis.firstChild.textContent} to ${axis.lastChild.textContent}` : "";
     return [textOf(head), ends].filter(Boolean).join(", ");
   }
