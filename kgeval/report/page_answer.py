@@ -36,7 +36,7 @@ def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Sectio
     details = [f"{with_capital('; '.join(rest))}."] if rest else []
     for name, label in report.relation_labels.items():  # a label that is shown has one short form in all sentences
         details = [text.replace(shown_name(name), label) for text in details]
-    details += [*gained(report), *losses_to_others(report)]
+    details += [*losses_to_others(report), *gained(report)]
     grave, notes = cautions_of(report)
     noted = cautions([*grave, *notes], min(N_OPEN, len(grave)))
     if len(report.names) == 1:
