@@ -74,7 +74,7 @@ class Dots:
 
 @dataclass(frozen=True)
 class Bars:
-    """Rectangles of a model: ``"full"`` with its pattern, or ``"pale"``; None: grey.
+    """Rectangles of a model: ``"full"`` with its pattern, or ``"pale"``; None: dark.
 
     With a `shade`, which is an opacity, they are parts of rows and have borders.
     """
@@ -87,7 +87,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts in a panel: ``(x, y, text)``, their middle or start at x and their lower edge a little above y."""
+    """Texts in a panel: ``(x, y, text)``, their middle, start or end at x and their lower edge a little above y."""
 
     items: tuple[tuple[float, float, str], ...]
     align: str = "middle"

@@ -193,9 +193,11 @@ def _draw_panel(panel: value.Panel, axes: Axes, style: Style) -> None:
     if not panel.has_frame:
         axes.tick_params(length=0)
         axes.xaxis.set_tick_params(labelbottom=False)
+    signs = {mark.points[0][1] for mark in panel.marks if isinstance(mark, value.Line) and len(mark.points) == 1}
     for y, text in panel.right:
         at, gap = ((0.0, y), (-3.5, 0.0)) if panel.is_mirrored else ((1.0, y), (3.5, 0.0))
-        _add_text(axes, at, short(text, limit), style, gap, side, "center", xycoords=axes.get_yaxis_transform())
+        look = {"xycoords": axes.get_yaxis_transform(), "color": GREY if signs - {y} == signs != set() else INK}
+        _add_text(axes, at, short(text, limit), style, gap, side, "center_baseline", **look)
     for mark in panel.marks:
         _draw_mark(mark, axes, style)
 
@@ -226,7 +228,11 @@ def _bar_look(mark: value.Bars) -> dict[str, Any]:
     """Return the look of bars, as arguments of a patch of matplotlib."""
     is_full, hatch = mark.kind == "full", HATCHES[(mark.model or 0) % N_PATTERNS]
     look = {"edgecolor": "white", "hatch": hatch, "alpha": mark.shade} if is_full else {"alpha": 0.35}
-    return {"facecolor": _colour(mark.model), "linewidth": 0.6 if mark.shade else 0.0, **look}
+    return {
+        "facecolor": INK if mark.model is None else _colour(mark.model),
+        "linewidth": 0.6 if mark.shade else 0.0,
+        **look,
+    }
 
 
 def _draw_mark(mark: value.Mark, axes: Axes, style: Style) -> None:
@@ -241,14 +247,14 @@ def _draw_mark(mark: value.Mark, axes: Axes, style: Style) -> None:
         colour, sign = _colour(mark.model), MARKERS[mark.model % len(MARKERS)][0]
         fills = [colour if is_filled else "white" for is_filled in mark.filled]
         look: dict[str, Any] = {"edgecolors": colour, "linewidths": 0.8, "zorder": 3}
-        axes.scatter(*zip(*mark.points), s=(style.marker + 0.5) ** 2, marker=sign, c=fills, **look)
+        axes.scatter(*zip(*mark.points), s=(0.75 * style.marker) ** 2, marker=sign, c=fills, **look)
     elif isinstance(mark, value.Bars):
         for x1, y1, x2, y2 in mark.boxes:
             axes.add_patch(Rectangle((x1, y1), x2 - x1, y2 - y1, **_bar_look(mark)))
     else:
-        side = "center" if mark.align == "middle" else "left"
+        side = {"middle": "center", "start": "left", "end": "right"}[mark.align]
         for x, y, text in mark.items:
-            # a long text that starts inside does not make the axes smaller
+            # a long text that starts or ends inside does not make the axes smaller
             _add_text(axes, (x, y), text, style, (0.0, 2.0), side, "bottom", in_layout=side == "center")
 
 

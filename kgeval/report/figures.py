@@ -20,7 +20,7 @@ from kgeval.base.checks import grouped
 from kgeval.metrics.grammar import display_of
 from kgeval.report.figure import Area, Axis, Bars, Dots, Figure, Line, Mark, Panel, Texts, points_of, ticks_of
 
-MANY_CURVES = 10  # of so many curves, only the first has a band
+MANY_CURVES, N_COLOURED = 10, 4  # of so many curves, the first has a band, and these have colours beside names
 MAX_BESIDE = 4  # models whose bars stand beside each other; more models have a row each
 SHADES = (1.0, 0.77, 0.57, 0.4, 0.26, 0.14)  # of the bins in a row; the last one holds all further ranks
 NAME_ROWS, MIN_ROWS = 0.75, 8.5  # height of a name beside curves, and of the lowest panel, in rows of text
@@ -53,8 +53,8 @@ def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
     if len(names) > MAX_BESIDE:
         return _rank_rows(names, found, shares, tied.sum(axis=1), title)
     limits = [np.array(found[end], dtype=np.float64) for end in ("low", "high")]
-    tops = np.fmax(shares, limits[1]).max(axis=0)  # a text stands above all bars of its bin
-    bars, texts = list[Mark](), list[tuple[float, float, str]]()
+    tops, bars = np.fmax(shares, limits[1]).max(axis=0), list[Mark]()
+    top = 1.12 * max(0.01, float(tops.max()))
     for m, name in enumerate(names):
         starts = [i - LANE / 2 + m * width for i in range(len(bins))]
         parts = list(zip(starts, shares[m].tolist(), (shares - tied)[m].tolist()))
@@ -65,13 +65,17 @@ def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
         bars += [Bars(full, m), Bars(pale, m, "pale"), Line.of_parts(known, "ink")]
         place, whose = int(np.argmax(tied[m])), f"{name}:\n" if len(names) > 1 else ""
         if tied[m][place] >= TOWER:
-            texts.append((starts[place] + width / 2, float(tops[place]), f"{whose}{tied[m][place]:.0%} tied here"))
-    x_name = "filtered rank, ties at their mean; bins widen to the right"
-    x, top = Axis.of_rows(list(map(brief_bin, bins)), x_name, is_falling=False), 1.12 * max(0.01, float(tops.max()))
+            # The text stands above the bars of its bin and of two more, away from the nearer edge.
+            is_left = 2 * place < len(bins)
+            height = float((tops[place:][:3] if is_left else tops[: place + 1][-3:]).max())
+            text = starts[place] + (0.0 if is_left else width), height, f"{whose}{tied[m][place]:.0%} tied here"
+            bars.append(Texts((text,), "start" if is_left else "end"))
+            top = max(top, 1.3 * height)
+    x = Axis.of_rows(list(map(brief_bin, bins)), "filtered rank", is_falling=False)
     legend: list[tuple[str, Mark]] = [(name, Bars((), m)) for m, name in enumerate(names)]
-    legend += [("pale: tied with a rival", Bars((), None, "pale"))] if tied.any() else []
+    legend += [("pale: tied with a rival", Bars((), int(tied.sum(axis=1).argmax()), "pale"))] if tied.any() else []
     y = Axis("share of ranks", 0.0, top, ticks_of(0.0, top, 6))
-    return Figure(f"{title}, with 95% intervals", (Panel(x, y, (*bars, Texts(tuple(texts)))),), tuple(legend))
+    return Figure(f"{title}, with 95% intervals", (Panel(x, y, tuple(bars)),), tuple(legend))
 
 
 def _rank_rows(names: Sequence[str], found: Data, shares: Numbers, tied: Numbers, title: str) -> Figure:
@@ -83,8 +87,8 @@ def _rank_rows(names: Sequence[str], found: Data, shares: Numbers, tied: Numbers
         Bars(tuple((left[i], i - 0.4, right[i], i + 0.4) for i in rows), 0, shade=shade)
         for left, right, shade in zip(ends, ends[1:], SHADES)
     ]
-    limits = [(found["low"][i][0], float(i), found["high"][i][0], float(i)) for i in rows]
-    intervals = Line.of_parts([box for box in limits if box[0] is not None], "ink")
+    limits = [(found["low"][i][0], i - 0.1, found["high"][i][0], i + 0.1) for i in rows]
+    intervals = Bars(tuple(box for box in limits if box[0] is not None), None, shade=1.0)
     x = Axis("cumulative share of filtered ranks", 0.0, 1.0, ticks_of(0.0, 1.0))
     right = tuple((float(i), f"{tied[i]:.0%} tied") for i in rows if tied[i] >= TOWER)
     panel = Panel(x, Axis.of_rows(names), (*parts, intervals), 0.85 * len(names) + 0.2, right)
@@ -107,7 +111,8 @@ def brief_bin(label: str) -> str:
 def hits_curve(names: Sequence[str], hits: Data, title: str, *, has_legend: bool = False) -> Figure:
     """Return hits@k of each model with intervals; where a value is bounded, its bounds; and the chance level.
 
-    The names stand beside the curves. Of many models, only the first has a band.
+    The names stand beside the curves. Of many models, only the first has a band, and only the first `N_COLOURED` have
+    colours and markers; the others have thin grey lines.
 
     Parameters
     ----------
@@ -116,11 +121,12 @@ def hits_curve(names: Sequence[str], hits: Data, title: str, *, has_legend: bool
         From `kgeval.report.page_distributions.hits_at_cuts`.
     title : str
     has_legend : bool
-        Whether a legend has the names.
+        Whether a legend has the names; all models then have colours.
     """
     x_values = np.array(hits["k"], dtype=np.float64)
     marked = tuple(np.flatnonzero(np.isin(x_values, MARKED)).tolist())
     is_many, bands, lines, seen = len(names) >= MANY_CURVES, list[Mark](), list[Line](), [0.0]
+    n_coloured = N_COLOURED if is_many and not has_legend else len(names)
     for m in range(len(names)):
         values, *ends = (np.array(hits[name][m], dtype=np.float64) for name in ("values", "low", "high"))
         if hits["bounds"][m]:
@@ -128,14 +134,15 @@ def hits_curve(names: Sequence[str], hits: Data, title: str, *, has_legend: bool
         low, high = ([(x, y) for x, y in points_of(x_values, end) if math.isfinite(y)] for end in ends)
         if len(low) > 1 and not (m and is_many):
             bands.append(Area((*low, *high[::-1]), m))
-        lines.append(Line(points_of(x_values, values), m, marked=marked))
+        line = Line(points_of(x_values, values), m, marked=marked)
+        lines.append(line if m < n_coloured else Line(line.points, kind="ink", opacity=0.5))
         seen += [*values, *ends[0], *ends[1]]
     if hits["chance"] is not None:
         names = [*names, "chance"]
         lines.append(Line(points_of(x_values, hits["chance"]), kind="dotted"))
     ticks = tuple((float(k), f"{k:,}") for k in hits["k"] if k in MARKED)
     x = Axis("k (filtered ranks, ties at their mean)", 1.0, max(2.0, x_values[-1]), ticks, is_log=True)
-    y, marks = Axis.of_values("hits@k", seen, unit=True), (*bands, *lines)
+    y, marks = Axis.of_values("hits@k", seen, unit=True), (*bands, *lines[::-1])  # the best one above the others
     title += f", with 95% intervals{' of the best model' if is_many else ''}"
     if has_legend:
         x = replace(x, low=x.at(-0.02), high=x.at(1.02))  # so that no marker is cut
@@ -158,7 +165,7 @@ def _named_beside(panel: Panel, names: Sequence[str], lines: Sequence[Line]) -> 
     side, low, at, high = (0, -0.12, -0.09, 1.02) if is_left else (1, -0.02, 1.09, 1.12)  # so that no marker is cut
     keys = [(x.at(at), y.at(place)) for place in places[side].tolist()]
     leaders = replace(Line.of_parts([(*end, *key) for end, key in zip(ends[side], keys)], "ink"), opacity=0.3)
-    signs = [Dots((key,), line.model, (True,)) for line, key in zip(lines, keys) if line.model is not None]
+    signs = [replace(line, points=(key,), marked=(0,)) for line, key in zip(lines, keys) if line.model is not None]
     x, ticks = replace(x, low=x.at(low), high=x.at(high)), tuple(zip((place for _, place in keys), names))
     return Panel(x, y, (leaders, *panel.marks, *signs), height, ticks, is_left)
 

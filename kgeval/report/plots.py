@@ -98,7 +98,7 @@ def rank_distribution(
     in the shares; a caution contains their number, and their model has no intervals.
 
     Of more than four models, each has a row that is divided into the bins, dark for rank 1, pale for large ranks. The
-    borders are hits@1, hits@3, hits@10 and hits@30; a line shows the interval of hits@1. Beside a row stands which
+    borders are hits@1, hits@3, hits@10 and hits@30; a dark line shows the interval of hits@1. Beside a row stands which
     share of its ranks tie with a rival, if it is 5% or more.
 
     Parameters
@@ -141,7 +141,8 @@ def hits_curve(
     matplotlib.figure.Figure
         One line per model through the points (k, hits@k), with a band, and one line for the chance level of the first
         result. The names stand beside the curves, at the side where these differ more; with `ax`, in a legend. Of ten
-        and more models, only the first has a band. The k axis is logarithmic, with at most 45 values of k. The bands
+        and more models, only the first has a band, and those after the fourth are thin grey lines, or have colours in
+        a legend. The k axis is logarithmic, with at most 45 values of k. The bands
         are pointwise 95% intervals, for other triples of the same graph. There is no point for k if hits@k depends on
         bounded ranks, whose bounds the band then shows, and no chance level if the numbers of rivals are unknown.
     """

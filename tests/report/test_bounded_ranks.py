@@ -154,7 +154,7 @@ def test_plots_leave_bounded_ranks_out():
     assert not axes.lines  # no intervals
     assert "2 ranks are bounded or unknown, not drawn" in axes.get_title(loc="left")
     hits = plots.hits_curve(result, limit=4).axes[0]
-    np.testing.assert_array_equal(hits.lines[1].get_ydata(), [0.25, np.nan, np.nan, 1.0])
+    np.testing.assert_array_equal(hits.lines[2].get_ydata(), [0.25, np.nan, np.nan, 1.0])
     with pytest.raises(MetricError, match="'lists' has only bounded or unknown ranks"):
         plots.rank_distribution(result_of([(0, 4, True)] * 4))
     with pytest.raises(MetricError, match=r"lists\(bounded='optimistic'\)"):

@@ -74,10 +74,15 @@ def named_in(axes):
 
 
 def curves_of(axes):
-    """The lines of an axes but the first, which leads from the curves to their names."""
-    leaders, *curves = axes.lines
+    """The curves of an axes, the best model first; it is drawn last. The first line leads from them to their names."""
+    leaders, *curves = [line for line in axes.lines if len(line.get_xdata()) > 1]
     assert leaders.get_alpha() == 0.3
-    return curves
+    return curves[::-1]
+
+
+def signs_of(axes):
+    """The marks beside names: lines of one point."""
+    return [line for line in axes.lines if len(line.get_xdata()) == 1]
 
 
 def title_of(figure):
@@ -118,10 +123,7 @@ def test_rank_distribution(drawing, results):
         assert np.array(drawn) == pytest.approx(np.array([interval_of_share(result, mask) for mask in inside]))
     assert bars == []
     assert [label.get_text() for label in axes.get_xticklabels()] == list(bins)
-    assert (axes.get_xlabel(), axes.get_ylabel()) == (
-        "filtered rank, ties at their mean; bins widen to the right",
-        "share of ranks",
-    )
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("filtered rank", "share of ranks")
     assert (
         title_of(figure) == f"Distribution of ranks on {results[0].facts['dataset']}: n = 60 ranks, with 95% intervals"
     )
@@ -134,7 +136,11 @@ def test_a_tower_of_ties_is_marked(drawing, results):
     table.loc[:11, ["better_filtered", "tied_filtered"]] = [1, 2]
     table.loc[12:13, ["better_filtered", "tied_filtered"]] = [5, 2]
     axes = plots.rank_distribution(replaced(results[0], table=table)).axes[0]
-    assert [text.get_text() for text in axes.texts] == ["20% tied here"]
+    (text,) = axes.texts
+    assert (text.get_text(), text.get_ha(), text.xy[0]) == ("20% tied here", "left", pytest.approx(0.58))
+    assert text.xy[1] == pytest.approx(np.nanmax(axes.lines[0].get_ydata()[3:]))  # above two of three bins
+    text.figure.draw_without_rendering()
+    assert text.get_window_extent().y1 < axes.get_window_extent().y1
     assert np.array(boxes_of(axes)[-2:]) == pytest.approx(np.array([(0.58, 0.0, 0.84, 0.2), (1.58, 0.0, 0.84, 2 / 60)]))
 
 
@@ -146,17 +152,19 @@ def test_of_many_models_each_has_a_row(drawing, six, style):
     (axes,) = figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == list(six)
     assert axes.yaxis_inverted()
-    boxes, cuts = np.array(boxes_of(axes)).reshape(5, 6, 4), (0, 1, 3, 10, 30, 40)
+    (*boxes, limits), cuts = np.array(boxes_of(axes)).reshape(6, 6, 4), (0, 1, 3, 10, 30, 40)
+    boxes = np.array(boxes)
     for row, result in enumerate({**six, "m1": tied}.values()):
         ranks = np.ceil(ranks_of(result))
         borders = [sum(rank <= k for rank in ranks) / 80 for k in cuts]
         assert boxes[:, row, 0] == pytest.approx(borders[:-1])
         assert boxes[:, row, 0] + boxes[:, row, 2] == pytest.approx(borders[1:])
         assert boxes[:, row, 1] + boxes[:, row, 3] / 2 == pytest.approx([row] * 5)
-        ((low, y), (high, _)) = segments(axes.lines[0])[row]
-        interval = result.interval("hits@1")
-        assert (low, high, y) == (pytest.approx(interval.low), pytest.approx(interval.high), row)
-    shades = [patch.get_alpha() for patch in axes.patches[::6]]
+        (low, y, width, height), interval = limits[row], result.interval("hits@1")
+        assert (low, low + width, y + height / 2) == pytest.approx((interval.low, interval.high, row))
+    shades = [patch.get_alpha() for patch in axes.patches[:-6:6]]
+    dark = axes.patches[-1]  # a dark core with a white edge is seen on dark and on pale parts
+    assert [drawing.colors.to_hex(c) for c in (dark.get_facecolor(), dark.get_edgecolor())] == ["#222222", "#ffffff"]
     assert shades == sorted(shades, reverse=True)
     assert all(one - two >= 0.1 for one, two in zip(shades, shades[1:]))
     assert legend_texts(axes) == ["rank 1", "2–3", "4–10", "11–30", "31–40"]
@@ -172,7 +180,7 @@ def test_a_row_of_many_bins_ends_with_all_further_ranks(drawing, results):
     table = results[0].table.assign(better_filtered=range(0, 30_000, 500), tied_filtered=0, rivals_filtered=39_999)
     five = plots.rank_distribution(dict(zip("abcde", [replaced(results[0], table=table)] * 5))).axes[0]
     assert legend_texts(five) == ["rank 1", "2–3", "4–10", "11–30", "31–100", "over 100"]
-    left, bottom, width, _ = boxes_of(five)[-1]
+    left, bottom, width, _ = boxes_of(five)[-6]
     assert (left, left + width, bottom) == (pytest.approx(1 / 60), pytest.approx(1.0), 3.6)
 
 
@@ -226,15 +234,20 @@ def test_hits_curve(drawing, results):
 
 
 def test_of_ten_models_the_first_has_a_band(drawing, results):
-    """All have the colours of their places and are named beside the curves, on axes of the user in a legend."""
+    """Four have colours and marks, the others are grey, also their names; on axes of the user all have colours."""
     worse = replaced(results[1], table=results[1].table.assign(better_filtered=6))
     named = {f"m{i}": results[i % 2] for i in range(9)} | {"worse": worse}
     figure = plots.hits_curve(named, limit=3)
     (axes,) = figure.axes
     *lines, chance = curves_of(axes)
     assert [xy(line)[-1][1] for line in lines] == [result["hits@3"] for result in named.values()]
-    assert [line.get_color() for line in lines] == list(COLOURS[:10])
-    assert names_of_models(figure) == list(named)
+    grey = [(figure_matplotlib.INK, 0.5, "None")] * 6
+    looks = [(line.get_color(), line.get_alpha(), line.get_marker()) for line in lines]
+    assert looks == [*((COLOURS[i], 1.0, MARKERS[i][0]) for i in range(4)), *grey]
+    assert max(line.get_linewidth() for line in lines[4:]) < min(line.get_linewidth() for line in lines[:4])
+    assert names_of_models(figure) == list(named)[:4]
+    dark = [text.get_text() for text in axes.texts if text.get_color() != figure_matplotlib.GREY]
+    assert (sorted(dark), sorted(named_in(axes))) == (list(named)[:4], ["chance", *sorted(named)])
     assert xy(chance)[0][1] == pytest.approx(results[0].chance("hits@1").value)
     assert title_of(figure).endswith("with 95% intervals of the best model")
     (band,) = axes.patches
@@ -244,9 +257,11 @@ def test_of_ten_models_the_first_has_a_band(drawing, results):
     )
     nine = plots.hits_curve(dict(list(named.items())[:9]), limit=3).axes[0]
     assert (sorted(named_in(nine)), len(nine.patches)) == (["chance", *list(named)[:9]], 9)
+    assert [line.get_color() for line in curves_of(nine)[:9]] == list(COLOURS[:9])
     own = drawing.figure.Figure().subplots()
     plots.hits_curve(named, limit=3, ax=own)
     assert [text.get_text() for text in own.get_legend().get_texts()] == [*named, "chance"]
+    assert [line.get_color() for line in own.lines[:0:-1]] == list(COLOURS[:10])
     assert not own.texts
 
 
@@ -752,9 +767,9 @@ def names_of_models(figure):
     names = {text.xy[1]: text.get_text() for text in axes.texts}
     from matplotlib.colors import to_hex
 
-    colours = [COLOURS.index(to_hex(dots.get_facecolor()[0])) for dots in axes.collections]
+    colours = [COLOURS.index(to_hex(sign.get_color())) for sign in signs_of(axes)]
     assert colours == sorted(colours)
-    return [names[dots.get_offsets()[0][1]] for dots in axes.collections]
+    return [names[sign.get_ydata()[0]] for sign in signs_of(axes)]
 
 
 def test_models_of_comparisons_and_benchmarks_come_best_first(drawing, six):
@@ -775,17 +790,17 @@ def test_no_marker_is_cut(drawing, results):
     assert 0.85 < low < 0.95
     assert 105 < high < 115
     axes = plots.hits_curve(results, limit=100).axes[0]
-    (beside,) = {dots.get_offsets()[0][0] for dots in axes.collections}
+    (beside,) = {sign.get_xdata()[0] for sign in signs_of(axes)}
     assert axes.get_xlim()[0] < min(1, beside) < max(100, beside) < axes.get_xlim()[1]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "3", "10", "30", "100"]
 
 
-def test_the_legend_of_pale_bars_is_grey(drawing, results):
-    """They have the colours of all models; the bin with most ties has the name of its model."""
+def test_the_legend_of_pale_bars_is_one_of_them(drawing, results):
+    """A bar of the model with most ties; the bin with most ties has the name of its model."""
     without = replaced(results[0], table=results[0].table.assign(tied_filtered=0))
     figure = plots.rank_distribution([without, results[1]], ["a", "b"])
     pale = figure.legends[0].get_patches()[legend_texts(figure.axes[0]).index("pale: tied with a rival")]
-    assert drawing.colors.to_hex(pale.get_facecolor()) == figure_matplotlib.GREY
+    assert (drawing.colors.to_hex(pale.get_facecolor()), pale.get_alpha()) == (COLOURS[1], 0.35)
     assert [text.get_text().split("\n")[0] for text in figure.axes[0].texts] == ["b:"]
 
 
