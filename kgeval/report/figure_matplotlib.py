@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 GREY, INK = "#767676", "#222222"
 WIDTHS = {"bold": 1.7, "ink": 0.6, "thick": 2.5}  # of lines, in widths of a curve
 MAX_CHARACTERS = 50
-TICK_SIZES = (8.0, 7.0, 6.0)  # points, for labels of ticks that do not fit
+TICK_SIZES, TICK_GAP = (8.0, 7.0, 6.0), 4.0  # points: labels of ticks that do not fit, the room between two
 PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
 # For characters that the font of matplotlib lacks, in the order in which they are tried.
 FALLBACK_FONTS = (
@@ -421,30 +421,33 @@ def tick_texts(axes: Axes, along: str) -> list[Text]:
 
 
 def _separate_ticks(figure: Figure, axes: Axes, along: str, has_names: bool) -> None:
-    """Change tick labels until no two overlap: ranges without their ends, smaller, upright, every second, ..."""
+    """Change tick labels until no two overlap: smaller, ranges by their starts, every second, upright, ..."""
     from matplotlib.ticker import FixedFormatter, FixedLocator
 
-    def is_done(gap: float = 2.0) -> bool:
+    def is_done(step: int = 1) -> bool:
         figure.draw_without_rendering()
-        return not overlapping(tick_texts(axes, along), gap * figure.dpi / 72.0 if along == "x" else 0.0)
+        return not overlapping(tick_texts(axes, along), TICK_GAP / step * figure.dpi / 72.0 if along == "x" else 0.0)
 
     if is_done():
         return
     axis = axes.xaxis if along == "x" else axes.yaxis
     places, texts = axis.get_majorticklocs(), [text.get_text() for text in axis.get_ticklabels()]
-    trials: list[tuple[int, list[str], dict[str, float], float]] = []  # every which tick, texts, their look, gap
+    starts, labels = texts, [text.replace("\n", " ") for text in texts]
+    trials: list[tuple[int, list[str], dict[str, float]]] = []  # every which tick, texts, their look
     if has_names and along == "x":
-        starts = [re.sub(r"^([\d,]+k?–)\n?[\d,]+k?(?=\n|$)", r"\1", text) for text in texts]
+        starts = [re.sub(r"^([\d,]+k?)–\n?[\d,]+k?$", r"\1", text) for text in texts]
         starts = starts if len(set(starts)) == len(starts) else texts
-        trials = [(1, shown, {"labelsize": size}, 4.0) for shown in (texts, starts) for size in TICK_SIZES]
-        upright = {"labelrotation": 90.0, "labelsize": TICK_SIZES[0]}
-        trials.append((1, [text.replace("\n", " ") for text in starts], upright, 0.0))
-    labels = [text.replace("\n", " ") for text in texts]
+        steps = (1, 2) if starts != texts and all(text[0].isdigit() for text in starts) else (1,)
+        shown = [(1, texts), *((step, starts) for step in steps)]
+        trials = [(step, names, {"labelsize": size}) for step, names in shown for size in TICK_SIZES]
+        trials.append((1, labels, {"labelrotation": 90.0, "labelsize": TICK_SIZES[0]}))
     last = {"labelsize": TICK_SIZES[-1]} if has_names else {}
-    trials += [(step, labels, last, 2.0) for step in range(1, len(places) + 1)]
-    for step, shown, look, gap in trials:
+    trials += [(step, labels, last) for step in range(1, len(places) + 1)]
+    for step, names, look in trials:
         axis.set_major_locator(FixedLocator(places[::step]))
-        axis.set_major_formatter(FixedFormatter(shown[::step]))
+        axis.set_major_formatter(FixedFormatter(names[::step]))
         axis.set_tick_params(**look)
-        if is_done(gap):
-            return
+        if is_done(step):
+            break
+    if names is starts != texts:
+        axis.label.set_text(f"{axis.label.get_text()} (start of bin)")

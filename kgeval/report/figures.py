@@ -96,7 +96,7 @@ def _rank_rows(names: Sequence[str], found: Data, shares: Numbers, tied: Numbers
 
 
 def brief_bin(label: str) -> str:
-    """Return the label of a bin of ranks for an axis: over thousands with k, and a wide one in two lines.
+    """Return the label of a bin for an axis: over thousands with k, and a wide one in two lines.
 
     Examples
     --------

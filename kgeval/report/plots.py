@@ -239,6 +239,7 @@ def degree_curve(
     shown = distinct_labels([_named(label, names, _bucket_words(label)) for label in drawn], 16)
     name = str(next(iter(found.frames.values())).index.name or column)
     words = short(_named(name, names, column_words(name)), 28)
+    shown = list(map(figures.brief_bin, shown))
     heading = f"{display_of(found.key).heading} by {words}{found.about}: {found.sizes.sum():,.0f} ranks"
     figure = figures.values_by_group(found.frames, drawn, shown, found.key, heading, words)
     return _draw_groups(figure, found, drawn, style, ax, title)

@@ -199,7 +199,8 @@ def test_bins_of_ranks_cover_each_rank_once(drawing, results):
         shown = [label.get_text() for label in axes.get_xticklabels()]
         kept = [label.replace("\n", "") for label in map(brief_bin, bins)]
         shown = [label.replace("\n", "") for label in shown]
-        assert shown in (kept, [re.sub("–.*", "–", label) for label in kept])  # the ends where they have room
+        assert shown in (kept, [re.sub("–.*", "", label) for label in kept])  # the ends where they have room
+        assert axes.get_xlabel().endswith(" (start of bin)") == (shown != kept)
         assert int(ends[0][0]) == 1
         assert all(int(two[0]) == int(one[-1]) + 1 for one, two in zip(ends, ends[1:]))
         assert int(ends[-1][0]) <= worst <= int(ends[-1][-1])
@@ -433,6 +434,26 @@ def test_degree_curve_orders_the_buckets(drawing):
     assert axes.get_xlabel() == "degree of the given entity"
     intervals = frame.set_axis(pd.Index(pd.IntervalIndex.from_breaks([2, 3, 4, 5, 6, 7, 10])))[::-1]
     assert [y for _, y in dots(plots.degree_curve(intervals).axes[0])[0]] == frame["mrr"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("style", "n", "shown"),
+    [
+        ("screen", 5, ["0", "1", "2–3", "4–7", "8–15"]),
+        ("paper", 5, ["0", "1", "2–3", "4–7", "8–15"]),
+        ("paper", 9, ["0", "1", "2", "4", "8", "16", "32", "64", "128"]),
+        ("paper", 14, ["0", "2", "8", "32", "128", "512", "2,048"]),
+    ],
+)
+def test_buckets_of_degree_are_named_where_they_have_room(drawing, style, n, shown):
+    """As ranges, else by their starts, none upright; the title of the axis says which."""
+    labels = ["0", "1", *(f"{2**i}-{2 ** (i + 1) - 1}" for i in range(1, n - 1))]
+    frame = pd.DataFrame({"n": 20, "mrr": 0.5}, index=pd.Index(labels, name="degree_given"))
+    axes = plots.degree_curve(frame, style=style).axes[0]
+    ticks = axes.get_xticklabels()
+    assert [tick.get_text() for tick in ticks] == shown
+    assert {tick.get_rotation() for tick in ticks} == {0.0}
+    assert axes.get_xlabel() == f"degree of the given entity{'' if n == 5 else ' (start of bin)'}"
 
 
 def test_groups_with_few_ranks_do_not_set_the_axis(drawing):
