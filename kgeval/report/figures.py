@@ -325,7 +325,7 @@ def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:
 
 
 def mean_curves(
-    x: Numbers, curves: Mapping[str, tuple[Numbers, Numbers]], title: str, axes: tuple[str, str],
+    x: Numbers, curves: Mapping[str, tuple[Numbers, Numbers]], words: tuple[str, str], axes: tuple[str, str],
     chance: Sequence[tuple[str, Line]],
 ) -> Figure:  # fmt: skip
     """Return the mean curve of the queries of each model, with pointwise 95% intervals, and the mean area below it.
@@ -333,27 +333,31 @@ def mean_curves(
     Parameters
     ----------
     x : numpy.ndarray of float
-        The places, from 0 to 1; if the first one is greater than 0, the axis is logarithmic.
+        The places, from 0 to 1; if the first one is greater than 0, the axis is logarithmic, and the curves have steps.
     curves : mapping of str to (numpy.ndarray of float, numpy.ndarray of float)
         The heights at these places, a row for each query; and the area below the curve of each query.
-    title : str
+    words : tuple of str
+        What the figure shows, and the name of the area.
     axes : tuple of str
         The titles of the horizontal and of the vertical axis.
     chance : sequence of (str, Line)
         The chance levels: their names and their lines.
     """
     marked = tuple(range(len(x))) if len(x) < MANY_POINTS else ()
+    steps = 1 + (x[0] > 0.0)  # of a curve with steps, each height has two points: its own place and the next one
+    places = x.repeat(steps)[steps - 1 :]
     bands, lines, seen = list[Mark](), list[tuple[str, Mark]](), list[float]()
     sizes = sorted({len(areas) for _, areas in curves.values()})
     for m, (name, (rows, areas)) in enumerate(curves.items()):
         of_queries = pd.DataFrame(np.column_stack([rows, areas]))
         (*means, area), error = of_queries.mean(), of_queries.sem().to_numpy()
         (*low, least), (*high, most) = (np.clip([*means, area] + sign * Z_95 * error, 0.0, 1.0) for sign in (-1, 1))
-        text = f"{name}{f' (n = {len(rows):,})' if len(sizes) > 1 else ''}: {area:.4f}"
+        means, low, high = (np.repeat(heights, steps)[: len(places)] for heights in (means, low, high))
+        text = f"{name}{f' (n = {len(rows):,})' if len(sizes) > 1 else ''}: {words[1]} {area:.4f}"
         if len(rows) > 1 and (not m or len(curves) < MANY_CURVES):
             text += f" [{least:.4f}, {most:.4f}]"
-            bands.append(Area((*points_of(x, low), *points_of(x, high)[::-1]), m))
-        lines.append((text, Line(points_of(x, means), m, marked=marked)))
+            bands.append(Area((*points_of(places, low), *points_of(places, high)[::-1]), m))
+        lines.append((text, Line(points_of(places, means), m, marked=marked)))
         seen += [*means, *low, *high]
     # An axis down to 0 and chance must not be empty for half of its height.
     is_far = min(seen) > max(max(seen) / 2, *(y for _, line in chance for _, y in line.points))
@@ -365,13 +369,13 @@ def mean_curves(
         powers = [10.0**-power for power in range(math.floor(1e-9 - math.log10(x[0])) + 1)]
         x_axis = Axis(axes[0], float(x[0]), 1.0, tuple((at, f"{at:g}") for at in powers), is_log=True)
     n = f"mean of n = {sizes[0]:,} queries" if len(sizes) == 1 else "means of the queries"
-    heading = f"{title}: {n}, with areas{' and 95% intervals (queries as independent)' if bands else ''}"
+    heading = f"{words[0]}: {n}, with areas{' and 95% intervals (queries as independent)' if bands else ''}"
     return Figure(heading, (Panel(x_axis, y_axis, (*bands, *drawn)),), legend)
 
 
 def rank_diagram(
     models: Sequence[tuple[str, float]], groups: Sequence[tuple[int, int]], difference: float | None, label: str,
-    x_name: str = "mean rank (1 is best)",
+    x_name: str = "mean rank (1 is best)", n_lines: int = 1,
 ) -> Figure:  # fmt: skip
     """Return a critical-difference diagram: an axis of mean ranks; thick lines join models that do not differ.
 
@@ -390,6 +394,8 @@ def rank_diagram(
     label : str
         What the figure shows.
     x_name : str
+    n_lines : int
+        Of a label: 2, with the mean rank below the name, leave more room for the axis.
 
     References
     ----------
@@ -404,7 +410,7 @@ def rank_diagram(
     """
     k, levels = len(models), bar_levels(groups)
     n_left, first = (k + 1) // 2, 1.4 + 0.45 * max(levels, default=-1) + (0.0 if levels else -0.45)
-    places = [-(first + (i if i < n_left else k - 1 - i)) for i in range(k)]
+    places = [-(first + (0.2 + 0.8 * n_lines) * (i if i < n_left else k - 1 - i)) for i in range(k)]
     low, high = 1.0, max(2.0, float(k))
     pad = 0.03 * (high - low)  # the lines at the ends are not cut, and reach their names
     hangers = tuple(
@@ -430,8 +436,9 @@ def rank_diagram(
         cut = () if low + difference > high else ((end, 1.5, end, 1.9),)
         marks.append(Line.of_parts([(low, 1.7, end, 1.7), (low, 1.5, low, 1.9), *cut], "ink"))
         marks.append(Texts(((low, 1.8, f"critical difference {difference:.2f}"),), "start"))
-    texts = [(y, f"{name}  {rank:.2f}") for (name, rank), y in zip(models, places)]
-    y = Axis("", min(places) - 0.5, top, tuple(texts[:n_left]))
+    between = "\n" if n_lines > 1 else "  "
+    texts = [(y, f"{name}{between}{rank:.2f}") for (name, rank), y in zip(models, places)]
+    y = Axis("", min(places) - 0.1 - 0.4 * n_lines, top, tuple(texts[:n_left]))
     x, right = Axis(x_name, low - pad, high + pad, ()), tuple(texts[n_left:])
     panel = Panel(x, y, tuple(marks), top - y.low, right=right, has_frame=False)
     return Figure(label, (panel,))

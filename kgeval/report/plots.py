@@ -78,6 +78,7 @@ Curves = OneCurve | Sequence[OneCurve] | Mapping[str, OneCurve] | Comparison | B
 Names = Sequence[str] | Mapping[str, str] | None
 Numbers = npt.NDArray[np.float64]
 MAX_DATASET, FEW_DATASETS = 14, 10  # characters of a dataset beside its rows; datasets that are few for a test
+MAX_MODEL, MAX_PAIRS = 16, 12  # characters beside mean ranks; in a paper, of more pairs those of the best are drawn
 ROOM_ABOVE = 2.15  # of a label above its row: the characters of a label beside it, times this
 HEADINGS = {figures.rank_distribution: "Distribution of ranks", figures.hits_curve: "Hits@k"}
 # Places of a curve; of one with a logarithmic axis, which shows its first stairs; items of a list with such an axis.
@@ -269,7 +270,8 @@ def difference_plot(
         named by the index, for example the relations in a table that ``comparison.by("relation")`` returns.
     limit : int, optional
         At most so many rows are drawn, the first of each panel; a caution gives the number of all rows. By default 30,
-        in a paper 24, or 15 if names need two lines.
+        in a paper 24, or 15 if names need two lines; there, of more than 12 pairs, only those of the best model of each
+        panel are drawn.
     names : mapping of str to str, optional
         The names to show in place of the names of models or rows.
     style, ax, title
@@ -310,13 +312,17 @@ def difference_plot(
             shown = display_of(metric)
             heading = f"difference of {shown.heading}{' (lower is better)' if shown.lower_is_better else ''}"
             parts.append((heading, short("".join(map(printable, on)), MAX_DATASET), leader_first(part)))
+    is_brief = is_pairs and limit is None and style == "paper" and len(rows) > MAX_PAIRS
+    if is_brief:
+        parts = [(*words, part[part["first"] == part["first"].iloc[0]]) for *words, part in parts]
     if limit is None:
         limit = 30 if style != "paper" else 15 if any("\n" in label for label in labels) else 24
     check_positive_int("limit", limit, MetricError)
     parts = [(*words, part.iloc[: max(1, limit // len(parts))]) for *words, part in parts]
     n_drawn = sum(len(part) for *_, part in parts)
     size = counted(len(frame), "difference")
-    cautions = (f"drawn: the first {n_drawn:,} of {size}",) if n_drawn < len(frame) else ()
+    which = "pairs of the best model, " if is_brief else "first "
+    cautions = (f"drawn: the {which}{n_drawn:,} of {size}",) if n_drawn < len(frame) else ()
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
     figure = figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}")
@@ -367,18 +373,19 @@ def critical_differences(
             "critical_differences needs at least two models and a dataset with values of all models; got "
             f"{counted(len(models), 'model')} and {counted(n_datasets, 'such dataset')}"
         )
-    ranks = [(_named(model, names), rank) for model, rank in zip(models, across.table["mean_rank"].tolist())]
+    shown = distinct_labels([_named(model, names) for model in models], MAX_MODEL)
+    ranks = list(zip(shown, across.table["mean_rank"].tolist()))
     groups = [(models.index(group[0]), models.index(group[-1])) for group in across.groups]
     told = f"; {'bars join models that are not' if groups else 'all models are'} told apart"
     told += f" (Nemenyi's test, significance level {across.alpha:g})"
     told = told if across.nemenyi is not None else ", no result of Nemenyi's test"
     difference = None if across.nemenyi is None else across.nemenyi.critical_difference
     x_name = f"mean rank over {counted(n_datasets, 'dataset')} (1 is best)"
-    heading = f"{display_of(across.metric).heading}: mean ranks{told}"
     is_weak = difference is not None and n_datasets < FEW_DATASETS
-    cautions = ("few datasets, so only very large differences show",) if is_weak else ()
-    figure = figures.rank_diagram(ranks, groups, difference, heading, x_name)
-    return draw(replace(figure, cautions=cautions), style, ax, title)
+    x_name += ";\nfew datasets, so only very large differences show" if is_weak else ""
+    heading = f"{display_of(across.metric).heading}: mean ranks{told}"
+    n_lines = 2 if style == "paper" else 1
+    return draw(figures.rank_diagram(ranks, groups, difference, heading, x_name, n_lines), style, ax, title)
 
 
 @names_unknown_arguments()
@@ -467,7 +474,7 @@ def precision_recall(
         share = float((found.n_relevant / found.length)[found.n_relevant > 0].mean())
         return f"chance: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
 
-    words = "Precision and recall", "precision_recall needs a list with a relevant item"
+    words = "Precision and recall", "area", "precision_recall needs a list with a relevant item"
     return _draw_curves(lists, names, rows_of, words, ("recall", "interpolated precision"), chance, style, ax, title)
 
 
@@ -478,11 +485,12 @@ def roc(
     """Draw the ROC curve of each model that is the mean of the curves of its queries.
 
     x is the false positive rate, y is the true positive rate: the mean of all queries that have both relevant and
-    irrelevant items, at 101 false positive rates. If a list has 100 items or more, the x axis is logarithmic, with 401
-    false positive rates, and begins at 1 / the length of the longest list, since answers of use stand among the first
-    items; else it is linear and the curve starts at (0, 0). The legend has the mean of the areas below the curves of
-    the queries (on linear axes), in which tied pairs count one half; the intervals are those of `precision_recall`. The
-    dotted line is a random order.
+    irrelevant items, at 101 false positive rates. If a list has 100 items or more, the x axis is logarithmic, since
+    answers of use stand among the first items: the curve has steps, at 401 false positive rates from 0.5 / the length
+    of the longest list, and its first step is the share of relevant items that stand first; else the axis is linear and
+    the curve starts at (0, 0). The legend has the mean of the areas below the curves of the queries (on linear axes,
+    AUC), in which tied pairs count one half; the intervals are those of `precision_recall`. The dotted line is a random
+    order.
 
     Parameters
     ----------
@@ -504,16 +512,16 @@ def roc(
     def rows_of(found: RankedLists, longest: int) -> tuple[Numbers, Numbers, Numbers]:
         curves = [curve.to_numpy().T for _, curve in roc_curves(found)[["query", "fpr", "tpr"]].groupby("query")]
         is_log = longest >= MIN_LOG
-        grid = np.geomspace(1.0 / longest, 1.0, LOG_POINTS) if is_log else np.linspace(0.0, 1.0, ROC_POINTS)
+        grid = np.geomspace(0.5 / longest, 1.0, LOG_POINTS) if is_log else np.linspace(0.0, 1.0, ROC_POINTS)
         # Where a curve rises vertically, np.interp returns the upper end.
         rows = np.array([np.interp(grid, fpr, tpr) for _, fpr, tpr in curves]).reshape(-1, len(grid))
         areas = np.array([_area(fpr, tpr) for _, fpr, tpr in curves])
         return (grid, rows, areas) if is_log else (np.append(0.0, grid), np.insert(rows, 0, 0.0, axis=1), areas)
 
     def chance(_: RankedLists, x: Numbers) -> tuple[str, value.Line]:
-        return "chance", value.Line(value.points_of(x, x), kind="dotted")
+        return "chance: 0.5000", value.Line(value.points_of(x, x), kind="dotted")
 
-    words = "ROC", "roc needs a list with both relevant and irrelevant items"
+    words = "ROC", "AUC", "roc needs a list with both relevant and irrelevant items"
     axes = "false positive rate", "true positive rate"
     return _draw_curves(lists, names, rows_of, words, axes, chance, style, ax, title)
 
@@ -524,7 +532,7 @@ def _area(x: Numbers, y: Numbers) -> Any:
 
 
 def _draw_curves(
-    lists: Curves, names: Names, rows_of: Any, words: tuple[str, str], axes: tuple[str, str], chance: Any,
+    lists: Curves, names: Names, rows_of: Any, words: tuple[str, str, str], axes: tuple[str, str], chance: Any,
     style: str, ax: Axes | None, title: str | None,
 ) -> Figure:  # fmt: skip
     """Draw the mean curves of models; `rows_of` returns places, curves and areas of the queries of lists."""
@@ -538,7 +546,7 @@ def _draw_curves(
     for name, label in zip(found, distinct_labels(list(found), style_of(style).label - 9)):
         x, rows, areas = rows_of(replace(found[name], names=None), longest)
         if not len(rows):
-            raise MetricError(f"{words[1]}; got none{f' in {name!r}' if len(found) > 1 else ''}")
+            raise MetricError(f"{words[2]}; got none{f' in {name!r}' if len(found) > 1 else ''}")
         curves[label] = rows, areas
         levels.append(chance(found[name], x))
     on = f" on {_dataset_of(results[0])}, filtered" if results else ""
@@ -546,7 +554,7 @@ def _draw_curves(
         (f"{label}, {text}", replace(line, model=m)) for m, (label, (text, line)) in enumerate(zip(curves, levels))
     ]
     shown = levels[:1] if len(dict(levels)) == 1 else lines
-    figure = figures.mean_curves(x, curves, f"{words[0]}{on}", axes, shown)
+    figure = figures.mean_curves(x, curves, (f"{words[0]}{on}", words[1]), axes, shown)
     return draw(replace(figure, cautions=tuple(_differing(results))), style, ax, title)
 
 

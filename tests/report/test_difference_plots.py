@@ -80,10 +80,32 @@ def test_models_bars_and_ruler():
     assert axes.get_yticks().tolist() == [hangers[0][1][1], hangers[1][1][1]]
     assert [text.xy[1] for text in axes.texts[:2]] == [hangers[2][1][1], hangers[3][1][1]]
     assert title_of(figure) == (
-        "MRR: mean ranks; bars join models that are not told apart (Nemenyi's test, significance level 0.05) few "
-        "datasets, so only very large differences show"
+        "MRR: mean ranks; bars join models that are not told apart (Nemenyi's test, significance level 0.05)"
     )
-    assert axes.get_xlabel() == "mean rank over 8 datasets (1 is best)"
+    caution = "few datasets, so only very large differences show"
+    assert axes.get_xlabel() == f"mean rank over 8 datasets (1 is best);\n{caution}"
+    many = plots.critical_differences(made(4, 10))
+    assert many.axes[0].get_xlabel() == "mean rank over 10 datasets (1 is best)"
+
+
+def test_the_axis_of_a_paper_has_half_of_the_width():
+    """The mean ranks stand below the names; names at both sides have the same heights and base lines."""
+    figure = plots.critical_differences(AcrossDatasets.of(VALUES, "mrr", True), style="paper")
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    left, right = labels_of(figure)
+    assert (left, right[:2]) == (["C\n1.00", "A\n2.50"], ["B\n2.50", "D\n4.00"])
+    named = AcrossDatasets.of(
+        VALUES.set_axis(["DistMult-32", "ComplEx-8", "ComplEx-32", "frequency"], axis=1), "mrr", True
+    )
+    figure = plots.critical_differences(named, style="paper")
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    low, high = (axes.transData.transform((x, 0))[0] for x in (1, 4))
+    assert (high - low) / figure.bbox.width > 0.5
+    boxes = [text.get_window_extent() for text in (*axes.get_yticklabels(), *axes.texts[1::-1])]
+    ends = [(box.y0, box.y1) for box in boxes]
+    assert ends[:2] == [pytest.approx(end, abs=1) for end in ends[2:]]
 
 
 def test_without_a_test_there_are_no_bars():
@@ -113,6 +135,7 @@ def test_labels_have_room(style):
             assert whole.x0 <= box.x0 + 1
             assert box.x1 <= whole.x1 + 1
             assert box.x1 < low or box.x0 > high
+            assert box.y0 > axes.xaxis.label.get_window_extent().y1 - 1
             assert not any(box.overlaps(other) for other in boxes[i + 1 :])
         assert (high - low) / whole.width > 0.25
         ticks = [text.get_window_extent() for text in axes.texts if text.get_text().isdigit()]

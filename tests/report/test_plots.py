@@ -540,7 +540,7 @@ def test_precision_recall_by_hand(drawing):
     # Two of three items are relevant, one of three, and none in the list that does not count.
     # The areas of the two queries are 1 - 1/2 * 1/4 - ... = 0.875 (from 1 to 2/3 between 1/2 and 3/4) and 1/2.
     half = 1.96 * (0.875 - 0.5) / 2
-    said = f"mean curve: {area:.4f} [{area - half:.4f}, {min(1, area + half):.4f}]"
+    said = f"mean curve: area {area:.4f} [{area - half:.4f}, {min(1, area + half):.4f}]"
     assert legend_texts(figure.axes[0]) == [said, "chance: 0.5000"]
     assert f"{area:.4f}" == "0.6875"
     assert xy(chance) == [[0.0, 0.5], [1.0, 0.5]]
@@ -572,7 +572,8 @@ def test_roc_mean_of_queries(drawing, results):
     assert (xy(chance)[0], xy(chance)[-1]) == ([0.0, 0.0], [1.0, 1.0])
     # One query rises from 0 to 1 over half the axis, the area below it is 3/4; the other is 1 everywhere: a standard
     # error of 1/8.
-    assert legend_texts(by_hand.axes[0]) == [f"mean curve: 0.8750 [{0.875 - 1.96 / 8:.4f}, 1.0000]", "chance"]
+    said = f"mean curve: AUC 0.8750 [{0.875 - 1.96 / 8:.4f}, 1.0000]"
+    assert legend_texts(by_hand.axes[0]) == [said, "chance: 0.5000"]
     assert title_of(by_hand) == "ROC: mean of n = 2 queries, with areas and 95% intervals (queries as independent)"
     lists = results[0].lists()
     figure = plots.roc(lists)
@@ -589,7 +590,7 @@ def test_roc_mean_of_queries(drawing, results):
         == f"ROC: mean of n = {len(lists)} queries, with areas and 95% intervals (queries as independent)"
     )
     half = 1.96 * statistics.stdev(areas) / len(areas) ** 0.5
-    said = f"mean curve: {area:.4f} [{max(0, area - half):.4f}, {min(1, area + half):.4f}]"
+    said = f"mean curve: AUC {area:.4f} [{max(0, area - half):.4f}, {min(1, area + half):.4f}]"
     assert legend_texts(figure.axes[0])[0] == said
     at = len(points) // 2
     heights = [lifted(*curve, points[at][0]) for curve in curves]
@@ -600,7 +601,7 @@ def test_roc_mean_of_queries(drawing, results):
         f" on ring, filtered: mean of n = {len(lists)} queries, with areas and 95% intervals (queries as independent)"
     )
     assert title_of(plots.roc(named)) == f"ROC{said}"
-    assert legend_texts(plots.roc(named).axes[0])[0].startswith(f"A $x$: {area:.4f} [")
+    assert legend_texts(plots.roc(named).axes[0])[0].startswith(f"A $x$: AUC {area:.4f} [")
     assert title_of(plots.precision_recall(named, "optimistic")) == f"Precision and recall{said}"
     with pytest.raises(MetricError, match="roc needs a list with both relevant and irrelevant items; got none"):
         plots.roc(from_ranking([[1, 1]]))
@@ -615,7 +616,7 @@ def test_areas_of_roc_tell_small_ranks_apart(drawing, ranks):
     areas = [1 - (rank - 1) / 1999 for rank in ranks]
     half = 1.96 * statistics.stdev(areas) / len(areas) ** 0.5
     said = [statistics.mean(areas), statistics.mean(areas) - half, statistics.mean(areas) + half]
-    assert legend_texts(plots.roc(lists).axes[0])[0] == "mean curve: {:.4f} [{:.4f}, {:.4f}]".format(*said)
+    assert legend_texts(plots.roc(lists).axes[0])[0] == "mean curve: AUC {:.4f} [{:.4f}, {:.4f}]".format(*said)
 
 
 def test_the_roc_of_long_lists_is_logarithmic(drawing):
@@ -623,23 +624,30 @@ def test_the_roc_of_long_lists_is_logarithmic(drawing):
     figure = plots.roc(from_ranking([[1] + [0] * 99 + [1] + [0] * 99]))
     axes = figure.axes[0]
     chance, mean = axes.lines
-    assert (axes.get_xscale(), axes.get_xlim()) == ("log", (1 / 200, 1.0))
-    assert np.array(xy(mean)) == pytest.approx(np.array([[x, 0.5 if x < 99 / 198 else 1.0] for x, _ in xy(mean)]))
-    assert legend_texts(axes) == ["mean curve: 0.7500", "chance"]  # (99 * 1/2 + 99 * 1) / 198
+    assert (axes.get_xscale(), axes.get_xlim()) == ("log", (1 / 400, 1.0))
+    points = np.array(xy(mean))
+    assert points[:, 1] == pytest.approx(np.where(np.arange(len(points)) < np.argmax(points[:, 1]), 0.5, 1.0))
+    (rise,) = points[:-1][np.diff(points[:, 1]) > 0]
+    assert 99 / 198 <= rise[0] < 99 / 198 * 1.02
+    assert legend_texts(axes) == ["mean curve: AUC 0.7500", "chance: 0.5000"]  # (99 * 1/2 + 99 * 1) / 198
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.01", "0.1", "1"][::-1]
-    assert xy(chance) == [[x, x] for x, _ in xy(mean)]
+    assert all(x == y for x, y in xy(chance))
 
 
-def test_stairs_of_logarithmic_curves_are_steep(drawing):
-    """Of 5,000 items, of which those at places 1, 3, 7 and 15 are relevant: what rises, rises within 3% of a place."""
+def test_logarithmic_curves_have_steps(drawing):
+    """Of 5,000 items, of which those at places 1, 3, 7 and 15 are relevant: vertical, within 3% of their places."""
     items = np.zeros(5000, dtype=int)
     items[[0, 2, 6, 14]] = 1
     points = np.array(xy(plots.roc(from_ranking([items])).axes[0].lines[1]))
-    n, before = 4996, np.array([0, 1, 4, 11])  # irrelevant items before each relevant one
-    expected = [(before / n <= x).sum() / 4 for x, _ in points]
-    assert points[:, 1] == pytest.approx(expected)
-    assert sorted(set(expected)) == [0.25, 0.5, 0.75, 1.0]
-    assert (points[1:, 0] / points[:-1, 0]).max() < 1.03
+    (across, up), n = np.diff(points.T), 4996
+    assert not (across * up).any()
+    rises = points[:-1][up > 0]
+    assert rises[:, 1] == pytest.approx([0.25, 0.5, 0.75])
+    before = np.array([1, 4, 11]) / n  # irrelevant items before each relevant one but the first
+    assert (rises[:, 0] >= before).all()
+    assert (rises[:, 0] < 1.03 * before).all()
+    assert points[0].tolist() == [pytest.approx(0.5 / 5000), 0.25]
+    assert points[:, 1].max() == points[-1, 1] == 1.0
 
 
 def test_the_axis_of_precision_leaves_a_far_chance_level_out(drawing):
@@ -672,7 +680,7 @@ def test_curves_of_several_models(drawing, results):
     texts = legend_texts(named)
     assert texts[0].startswith(f"x (n = {len(lists[0])}): ")
     # Precision 1 up to recall 1/2, 2/3 at 1, and in between: 1 at .5, 2/3 at .6: 1 - .1 / 6 - .4 / 3.
-    assert texts[1] == f"y (n = 1): {1 - 0.1 / 6 - 0.4 / 3:.4f}"
+    assert texts[1] == f"y (n = 1): area {1 - 0.1 / 6 - 0.4 / 3:.4f}"
     # A share of relevant items for each: that of the results, and 2 of 3.
     assert (texts[2][:13], texts[3]) == ("x, chance: 0.", "y, chance: 0.6667")
     both = plots.precision_recall({"x": lists[0], "y": lists[0]}, "optimistic", names=["a", "b"]).axes[0]
@@ -762,6 +770,24 @@ def test_difference_plots_start_with_the_leader(drawing, six):
     assert [len(dots(axes)[0]) for axes in few.axes] == [5, 5]
     assert all(label.get_text().startswith(by_value[0]) for axes in few.axes for label in axes.get_yticklabels())
     assert title_of(few).endswith("drawn: the first 10 of 30 differences")
+
+
+def test_of_many_pairs_a_paper_has_those_of_the_best_model(drawing, six):
+    """Of 15 pairs of six models, the 5 of the best one; with a limit, and of 10 pairs, all are drawn."""
+    comparison = kgeval.compare(six)
+    best, *others = comparison.values["mrr"].sort_values(ascending=False).index
+    figure = plots.difference_plot(comparison, style="paper")
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [f"{best} − {one}" for one in others]
+    assert title_of(figure) == "drawn: the pairs of the best model, 5 of 15 differences"
+    whole = plots.difference_plot(comparison, style="paper", limit=15)
+    assert (len(dots(whole.axes[0])[0]), title_of(whole)) == (15, "")
+    five = plots.difference_plot(kgeval.compare({name: six[name] for name in others}), style="paper")
+    assert (len(dots(five.axes[0])[0]), title_of(five)) == (10, "")
+    found = {"x": six, "y": ring(30, (0, 1, 2, 3, 4, 5))}
+    bench = kgeval.benchmark({(name, 1, data): found[data][name] for name in six for data in "xy"})
+    of_each = plots.difference_plot(bench, style="paper")
+    assert [len(dots(axes)[0]) for axes in of_each.axes] == [5, 5]
+    assert title_of(of_each) == "drawn: the pairs of the best model, 10 of 30 differences"
 
 
 def test_difference_plot_of_a_benchmark(drawing, six):
