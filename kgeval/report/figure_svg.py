@@ -13,7 +13,7 @@ from kgeval.display.html_tables import short
 from kgeval.report.colours import DASHES, MARKERS
 from kgeval.report.figure import GAP, Area, Bars, Box, Dots, Figure, Line, Mark, Panel, Point
 
-WIDTH, ROW, TEXT, EDGE, ROWS = 460, 17, 11, 8, 15  # pixels; ROWS: height of a panel without rows of its own, in rows
+WIDTH, ROW, TEXT, EDGE, ROWS = 460, 17, 11, 3, 15  # pixels; ROWS: height of a panel without rows of its own, in rows
 LABEL = 26  # characters of a tick
 EM = 0.59 * TEXT  # the usual width of a character
 LINE, RADIUS = 2.0, 3.4
@@ -40,7 +40,7 @@ def svg(figure: Figure) -> Markup:
         beside = _width_of(panel.y.ticks, limit) + (TEXT + 6 if panel.y.title else 0), named
         at_left, at_right = beside[::-1] if panel.is_mirrored else beside
         left, right = max(left, EDGE + 6 + at_left), min(right, WIDTH - EDGE - at_right)
-    top, parts = TEXT + 6.0, []
+    top, parts = 0.7 * TEXT, []
     for panel in figure.panels:
         bottom = top + (panel.height or ROWS) * ROW
         below, drawn = _panel(panel, (left, top, right, bottom))

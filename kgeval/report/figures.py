@@ -18,7 +18,7 @@ import pandas as pd
 
 from kgeval.base.checks import grouped
 from kgeval.metrics.grammar import display_of
-from kgeval.report.figure import Area, Axis, Bars, Dots, Figure, Line, Mark, Panel, Texts, points_of, ticks_of
+from kgeval.report.figure import Area, Axis, Bars, Dots, Figure, Line, Mark, Panel, Point, Texts, points_of, ticks_of
 
 MANY_CURVES, N_COLOURED = 10, 4  # of so many curves, the first has a band, and these have colours beside names
 MAX_BESIDE = 4  # models whose bars stand beside each other; more models have a row each
@@ -346,18 +346,21 @@ def mean_curves(
     marked = tuple(range(len(x))) if len(x) < MANY_POINTS else ()
     steps = 1 + (x[0] > 0.0)  # of a curve with steps, each height has two points: its own place and the next one
     places = x.repeat(steps)[steps - 1 :]
+
+    def path(heights: Any) -> tuple[Point, ...]:
+        return points_of(places, np.repeat(heights, steps)[: len(places)])
+
     bands, lines, seen = list[Mark](), list[tuple[str, Mark]](), list[float]()
     sizes = sorted({len(areas) for _, areas in curves.values()})
     for m, (name, (rows, areas)) in enumerate(curves.items()):
         of_queries = pd.DataFrame(np.column_stack([rows, areas]))
         (*means, area), error = of_queries.mean(), of_queries.sem().to_numpy()
         (*low, least), (*high, most) = (np.clip([*means, area] + sign * Z_95 * error, 0.0, 1.0) for sign in (-1, 1))
-        means, low, high = (np.repeat(heights, steps)[: len(places)] for heights in (means, low, high))
         text = f"{name}{f' (n = {len(rows):,})' if len(sizes) > 1 else ''}: {words[1]} {area:.4f}"
         if len(rows) > 1 and (not m or len(curves) < MANY_CURVES):
             text += f" [{least:.4f}, {most:.4f}]"
-            bands.append(Area((*points_of(places, low), *points_of(places, high)[::-1]), m))
-        lines.append((text, Line(points_of(places, means), m, marked=marked)))
+            bands.append(Area((*path(low), *path(high)[::-1]), m))
+        lines.append((text, Line(path(means), m, marked=marked)))
         seen += [*means, *low, *high]
     # An axis down to 0 and chance must not be empty for half of its height.
     is_far = min(seen) > max(max(seen) / 2, *(y for _, line in chance for _, y in line.points))

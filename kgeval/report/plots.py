@@ -154,15 +154,9 @@ def hits_curve(
 
 @names_unknown_arguments()
 def relation_comparison(
-    groups: GroupTables,
-    metric: str = "mrr",
-    *,
-    names: Names = None,
-    limit: int | None = None,
-    style: str = "screen",
-    ax: Axes | None = None,
-    title: str | None = None,
-) -> Figure:
+    groups: GroupTables, metric: str = "mrr", *, names: Names = None, limit: int | None = None,
+    style: str = "screen", ax: Axes | None = None, title: str | None = None,
+) -> Figure:  # fmt: skip
     """Draw a metric per relation: each relation has one row, with a marker and an interval for each model.
 
     Of a relation with fewer than 10 ranks, the marker is open, and the interval may be cut at the edge. Long names of
@@ -204,15 +198,9 @@ def relation_comparison(
 
 @names_unknown_arguments()
 def degree_curve(
-    groups: GroupTables,
-    metric: str = "mrr",
-    *,
-    column: str = "degree_given",
-    names: Names = None,
-    style: str = "screen",
-    ax: Axes | None = None,
-    title: str | None = None,
-) -> Figure:
+    groups: GroupTables, metric: str = "mrr", *, column: str = "degree_given", names: Names = None,
+    style: str = "screen", ax: Axes | None = None, title: str | None = None,
+) -> Figure:  # fmt: skip
     """Draw a metric by buckets of degree or frequency, with intervals.
 
     Buckets with fewer than 10 ranks are drawn as in `relation_comparison`, and the curve does not pass through them.
@@ -248,14 +236,9 @@ def degree_curve(
 
 @names_unknown_arguments()
 def difference_plot(
-    table: Differences,
-    *,
-    limit: int | None = None,
-    names: Mapping[str, str] | None = None,
-    style: str = "screen",
-    ax: Axes | None = None,
-    title: str | None = None,
-) -> Figure:
+    table: Differences, *, limit: int | None = None, names: Mapping[str, str] | None = None,
+    style: str = "screen", ax: Axes | None = None, title: str | None = None,
+) -> Figure:  # fmt: skip
     """Draw differences between models with their intervals; marks are filled where the difference is decided.
 
     Parameters
@@ -321,7 +304,7 @@ def difference_plot(
     parts = [(*words, part.iloc[: max(1, limit // len(parts))]) for *words, part in parts]
     n_drawn = sum(len(part) for *_, part in parts)
     size = counted(len(frame), "difference")
-    which = "pairs of the best model, " if is_brief else "first "
+    which = f"pairs of the best model{' in each panel' * (len(parts) > 1)}, " if is_brief else "first "
     cautions = (f"drawn: the {which}{n_drawn:,} of {size}",) if n_drawn < len(frame) else ()
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
@@ -331,13 +314,9 @@ def difference_plot(
 
 @names_unknown_arguments(test=f"{GONE}Conover's test tells equal models apart too often; Nemenyi's test is drawn")
 def critical_differences(
-    across: AcrossDatasets | Benchmark,
-    *,
-    names: Mapping[str, str] | None = None,
-    style: str = "screen",
-    ax: Axes | None = None,
-    title: str | None = None,
-) -> Figure:
+    across: AcrossDatasets | Benchmark, *, names: Mapping[str, str] | None = None,
+    style: str = "screen", ax: Axes | None = None, title: str | None = None,
+) -> Figure:  # fmt: skip
     """Draw the critical-difference diagram: mean ranks of models over datasets, and bars that join similar models.
 
     The models hang on an axis of mean ranks, the best one at the left, with a dot. A thick bar joins a group of models;
@@ -390,15 +369,9 @@ def critical_differences(
 
 @names_unknown_arguments()
 def calibration_curve(
-    labels: npt.ArrayLike,
-    probabilities: npt.ArrayLike,
-    *,
-    bins: int = 10,
-    strategy: str = "width",
-    style: str = "screen",
-    ax: Axes | None = None,
-    title: str | None = None,
-) -> Figure:
+    labels: npt.ArrayLike, probabilities: npt.ArrayLike, *, bins: int = 10, strategy: str = "width",
+    style: str = "screen", ax: Axes | None = None, title: str | None = None,
+) -> Figure:  # fmt: skip
     """Draw a calibration curve, with one point for each bin of probabilities.
 
     x is the mean probability of the examples in the bin; y is the share of positives among these examples. A bar chart
@@ -428,15 +401,9 @@ def calibration_curve(
 
 @names_unknown_arguments(**ALL_QUERIES)
 def precision_recall(
-    lists: Curves,
-    ties: str = "expected",
-    *,
-    points: int = 11,
-    names: Names = None,
-    style: str = "screen",
-    ax: Axes | None = None,
-    title: str | None = None,
-) -> Figure:
+    lists: Curves, ties: str = "expected", *, points: int = 11, names: Names = None,
+    style: str = "screen", ax: Axes | None = None, title: str | None = None,
+) -> Figure:  # fmt: skip
     """Draw the precision-recall curve of each model that is the mean of the curves of its queries.
 
     x is the recall, y is the interpolated precision: the highest at this recall or a higher one. The band shows

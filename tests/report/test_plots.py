@@ -787,7 +787,7 @@ def test_of_many_pairs_a_paper_has_those_of_the_best_model(drawing, six):
     bench = kgeval.benchmark({(name, 1, data): found[data][name] for name in six for data in "xy"})
     of_each = plots.difference_plot(bench, style="paper")
     assert [len(dots(axes)[0]) for axes in of_each.axes] == [5, 5]
-    assert title_of(of_each) == "drawn: the pairs of the best model, 10 of 30 differences"
+    assert title_of(of_each) == "drawn: the pairs of the best model in each panel, 10 of 30 differences"
 
 
 def test_difference_plot_of_a_benchmark(drawing, six):
