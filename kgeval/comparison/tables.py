@@ -91,7 +91,7 @@ def differences_text(comparison: Comparison, screen: Screen) -> str:
     metric, (best, *others) = next(iter(comparison.keys)), model_order(comparison)
     rivals = [name for name in others if name in comparison.rivals(best)]
     try:
-        groups = comparison.by("relation", metric, best, rivals[0]) if rivals else ()
+        groups = comparison.by("relation", metric, best, rivals[0]) if rivals else comparison.values[:0]
         moved = moved_words(groups, metric) if len(groups) > 1 else ""
     except MetricError:  # the metric has no contributions
         return shown

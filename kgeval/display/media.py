@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, groupby, repeat
+from itertools import groupby
 from typing import Any
 
 import pandas as pd
@@ -35,6 +35,10 @@ from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON
 
 NARROW = r"\setlength{\tabcolsep}{3pt}"  # with deviations, four numbers to a row fit 345 pt
 TEXT_WIDTH = 345.0  # points: the text of a page of the class article
+# The table in box 0, and a minipage as wide as it, but never too narrow for sentences; both begin at the same edge.
+BOX_START = r"\noindent\sbox0{%"
+BOX_END = r"}\dimen0=\wd0 \ifdim\dimen0<240pt \dimen0=240pt\fi"
+NOTES_START = r"\begin{minipage}{\dimen0}\usebox0\par\smallskip\raggedright\footnotesize"
 # Widths in points of one character at 10 points: of a label, of a number, of a bold number, of a deviation.
 LABEL_WIDTH, NUMBER_WIDTH, BOLD_WIDTH, DEVIATION_WIDTH = 5.4, 4.8, 5.5, 4.1
 NORMAL, SMALL = (1.0, 12.0), (0.92, 6.0)  # size of the letters relative to 10 points, gap between columns in points
@@ -262,8 +266,10 @@ def narrow_markdown(table: Table, heading: str, comment: str = "") -> str:
 def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> str:
     """Return a table and its notes as LaTeX, with the rules of the package booktabs.
 
-    Of rows with the same first label, one has it, below a rule. LaTeX would read a bracket or a star at the start of a
-    line as an argument of the command before it; such a line starts with ``{}``.
+    Of rows with the same first label, one has it, below a rule. Notes are as wide as the table, but at least 240 pt. A
+    mark takes no width, and a number without a deviation has an invisible one, so that the decimals stand one below
+    another. LaTeX would read a bracket or a star at the start of a line as an argument of the command before it; such a
+    line starts with ``{}``.
 
     Parameters
     ----------
@@ -284,12 +290,12 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     \\cmidrule(lr){2-2}
     model & MRR \\\\
     \\midrule
-    {}* & $-$0.5\\textsuperscript{\\dag} \\\\
+    {}* & $-$0.5\\rlap{\\textsuperscript{\\dag}} \\\\
     \\bottomrule
     \\end{tabular}
     """
     texts, starts = blocks(metric_as_group(table.texts))
-    columns = [[_latex_cell(cell, siunitx and not column.is_label) for cell in column.cells] for column in texts]
+    columns = [_latex_cells(column, siunitx and not column.is_label) for column in texts]
     kinds = "".join("l" if column.is_label else _s_column(column) if siunitx else "r" for column in texts)
     heads = [escaped_latex(column.heading) for column in texts]
     if siunitx:
@@ -297,16 +303,19 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     packages = "booktabs,siunitx" if siunitx else "booktabs"
     lines = [*([comment] if comment else []), rf"% needs \usepackage{{{packages}}}"]
     size = r"\footnotesize" if latex_width(table, siunitx=siunitx) > TEXT_WIDTH else r"\small"
-    start, end = (rf"\begingroup{size}{NARROW}", r"\endgroup") if _is_small(table, siunitx) else ("", "")
+    start = rf"{size}{NARROW}" if _is_small(table, siunitx) else ""
     start += rf"\sisetup{{{S_OPTIONS}}}" if siunitx else ""
+    start, end = (rf"\begingroup{start}", r"\endgroup") if start or table.notes else ("", "")
+    start += BOX_START if table.notes else ""
     lines += [start] if start else []
     lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *_latex_groups(texts), *_latex_lines([heads]), r"\midrule"]
     for i, line in enumerate(_latex_lines(zip(*columns))):
         lines += [r"\midrule", line] if i in starts else [line]
-    lines += [r"\bottomrule", r"\end{tabular}" + end]
-    notes = _notes(table.notes, latex_note, _raised_latex)
-    space = chain([r"\par\smallskip"], repeat(r"\par"))  # from the rule to the first note
-    return "\n".join([*lines, *(rf"{gap}{{\raggedright\footnotesize {note}\par}}" for gap, note in zip(space, notes))])
+    lines += [r"\bottomrule", r"\end{tabular}" + (BOX_END if table.notes else end)]
+    if table.notes:
+        notes = _notes(table.notes, latex_note, _raised_latex)
+        lines += [NOTES_START, *(rf"{note}\par" for note in notes), rf"\end{{minipage}}{end}\par"]
+    return "\n".join(lines)
 
 
 def latex_width(table: Table, *, siunitx: bool = False) -> float:
@@ -381,22 +390,36 @@ def _raised_latex(mark: str) -> str:
     return rf"\textsuperscript{{{shown}}}" if mark else ""
 
 
-def _latex_cell(cell: Cell, siunitx: bool) -> str:
-    """Return a cell; siunitx reads the number, and the text before and after it."""
-    if siunitx:
-        number = cell.text.replace(",", "")
-        if not re.fullmatch(r"[-+]?[\d.]+", number):
-            return f"{{{escaped_latex(cell.text)}}}"
-        number = rf"{number} \pm {cell.deviation.replace(',', '')}" if cell.deviation else number
-        return (r"\bfseries " if cell.is_best else "") + f"{number} {_raised_latex(cell.mark)}".rstrip()
+def _latex_cells(column: Column, siunitx: bool) -> list[str]:
+    """Return the cells of a column; siunitx reads the number, and the text before and after it."""
+    widest = max((cell.deviation for cell in column.cells), key=len, default="")
+    return [_s_cell(cell) if siunitx else _latex_cell(cell, widest) for cell in column.cells]
+
+
+def _s_cell(cell: Cell) -> str:
+    number = cell.text.replace(",", "")
+    if not re.fullmatch(r"[-+]?[\d.]+", number):
+        return f"{{{escaped_latex(cell.text)}}}"
+    number = rf"{number} \pm {cell.deviation.replace(',', '')}" if cell.deviation else number
+    return (r"\bfseries " if cell.is_best else "") + f"{number} {_raised_latex(cell.mark)}".rstrip()
+
+
+def _latex_cell(cell: Cell, widest: str) -> str:
+    """Return a cell of a column whose widest deviation is given."""
     text = escaped_latex(cell.text)
-    text = (rf"\textbf{{{text}}}" if cell.is_best else text) + _raised_latex(cell.mark)
-    text += rf" {{\scriptsize$\pm${cell.deviation}}}" if cell.deviation else ""
+    text = rf"\textbf{{{text}}}" if cell.is_best else text
+    text += rf"\rlap{{{_raised_latex(cell.mark)}}}" if cell.mark else ""
+    hidden = widest[: len(widest) - len(cell.deviation)]
+    if cell.deviation:
+        space = rf"\phantom{{{hidden}}}" if hidden else ""
+        text += rf" {{\scriptsize$\pm${space}{cell.deviation}}}"
+    elif widest:
+        text += rf" {{\scriptsize\phantom{{$\pm${widest}}}}}"
     return f"{text} {escaped_latex(cell.interval)}" if cell.interval else text
 
 
 def _s_column(column: Column) -> str:
-    """Return a column of type S that has room for the widest of the numbers.
+    """Return a column of type S that has room for the widest of the numbers, and for the longest mark.
 
     Examples
     --------
@@ -409,7 +432,9 @@ def _s_column(column: Column) -> str:
     deviations = [len(re.sub("[.,]", "", cell.deviation)) for cell in column.cells if cell.deviation]
     sign = "-" if any(number.startswith(("-", "+")) for number in numbers) else ""
     digits = f"{integers}.{decimals}" if decimals else f"{integers}"
-    return f"S[table-format={sign}{digits}{f'({max(deviations)})' if deviations else ''}]"
+    mark = _raised_latex(max((cell.mark for cell in column.cells), key=len))
+    space = f", table-space-text-post={{{mark}}}" if mark else ""
+    return f"S[table-format={sign}{digits}{f'({max(deviations)})' if deviations else ''}{space}]"
 
 
 def metric_as_group(columns: Sequence[Column]) -> Sequence[Column]:

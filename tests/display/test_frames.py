@@ -453,7 +453,7 @@ def test_protocol_comment(comparison, result):
     assert all(line.startswith("% ") for line in lines)
     latex = values_text(comparison, "latex", screen=PIPE).split("\n")
     assert latex[0] == said
-    assert latex[4] == r"model & MRR & MR \\"
+    assert latex[5] == r"model & MRR & MR \\"
 
 
 def test_against_a_baseline_nothing_beats_every_other_model(comparison):

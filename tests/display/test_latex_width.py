@@ -22,9 +22,10 @@ DATASETS = {"ring-12": "FB15k-237", "ring-100": "WN18RR"}
 
 
 def overfull(text, folder):
-    """Return the complaints of LaTeX about a table in a document of the class article."""
-    document = "\\documentclass{article}\\usepackage{booktabs,siunitx}\\begin{document}\n%s\n\n\\end{document}\n"
-    (folder / "table.tex").write_text(document % text, encoding="utf-8")
+    """Return the complaints of LaTeX about a table in the text of an article, and in a float."""
+    document = "\\documentclass{article}\\usepackage{booktabs,siunitx}\\begin{document}\n%s\n\n%s\n\\end{document}\n"
+    float_ = f"\\begin{{table}}\\centering\n{text}\n\\caption{{One}}\\end{{table}}"
+    (folder / "table.tex").write_text(document % (text, float_), encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "table.tex"]
     printed = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False).stdout
     assert "Output written on table.pdf" in printed
