@@ -14,7 +14,7 @@ import pandas as pd
 
 from kgeval.audit.findings import is_in, recurs
 from kgeval.base.checks import Bools, Ids, counted, listed
-from kgeval.base.wording import percent, written
+from kgeval.base.wording import percent, quoted, written
 from kgeval.data.dataset import Dataset
 from kgeval.data.keys import facts_of
 from kgeval.features import leaks
@@ -117,10 +117,12 @@ def without_copied(facts: Iterable[tuple[str, Mapping[str, Any]]], which: str = 
     --------
     >>> without_copied([("A", {"without_copied": {"n": 40, "mrr": 0.25}}), ("B", {})])
     'MRR without them: 0.2500 of A (40 ranks)'
+    >>> print(without_copied([("A, again", {"without_copied": {"n": 40, "mrr": 0.25}})]))
+    MRR without them: 0.2500 of "A, again" (40 ranks)
     >>> without_copied([("A", {"without_copied": {"n": 0}})])
     'no rank without them'
     """
-    given = [(name, fact) for name, of_result in facts if (fact := of_result.get(WITHOUT_COPIED))]
+    given = [(quoted(name), fact) for name, of_result in facts if (fact := of_result.get(WITHOUT_COPIED))]
     known = sorted(given, key=lambda one: -one[1].get("mrr", 0.0))
     order = "" if known == given else ", in another order than over all ranks"
     found = [(name, written(fact["mrr"], 4), counted(int(fact["n"]), "rank")) for name, fact in known if "mrr" in fact]
