@@ -238,8 +238,9 @@ class Benchmark(Compared):
         return latex_table(table, "\n".join(comments), siunitx=siunitx)
 
     def to_markdown(self) -> str:
-        """Return the table in Markdown, then lines about it; a table that is too wide has rows for each dataset."""
-        return narrow_markdown(tables.paper_table(self), "dataset", "\n".join(tables.protocol_lines(self)))
+        """Return the table in Markdown, then lines about it; a wide table has rows for each dataset, best first."""
+        lower_is_better, about = not self.keys[self.metric].higher_is_better, "\n".join(tables.protocol_lines(self))
+        return narrow_markdown(tables.paper_table(self), "dataset", about, lower_is_better)
 
     @names_unknown_arguments(has_differences="differences=")
     def to_csv(

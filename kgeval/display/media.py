@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -233,8 +234,10 @@ def markdown_table(table: Table, comment: str = "") -> str:
     return "\n".join([*lines, *(f"\n{note}" for note in _notes(notes, escaped_markdown, raised))])
 
 
-def narrow_markdown(table: Table, heading: str, comment: str = "") -> str:
+def narrow_markdown(table: Table, heading: str, comment: str = "", lower_is_better: bool = False) -> str:
     """Return a table with groups of columns as `markdown_table` does; if it is too wide, with rows for each group.
+
+    The rows of a group are sorted by its first column, best first; those without a number stand last.
 
     Parameters
     ----------
@@ -246,6 +249,8 @@ def narrow_markdown(table: Table, heading: str, comment: str = "") -> str:
         What a group is, such as ``"dataset"``: the heading of the column of their names.
     comment : str
         As in `markdown_table`.
+    lower_is_better : bool
+        Whether the smallest number of a column is the best.
     """
     names = [column for column in table.texts if not column.group]
     columns = [column for column in table.texts if column.group]
@@ -256,11 +261,19 @@ def narrow_markdown(table: Table, heading: str, comment: str = "") -> str:
     if len(columns) == len(parts) or not is_wide:
         return markdown_table(table, comment)
     groups = Column.of_labels(heading, [group for group in parts for _ in names[0].cells])
+    orders = [_best_first(of_group[0], lower_is_better) for of_group in parts.values()]
     long = [
-        replace(same[0], group="", cells=[cell for column in same for cell in column.cells])
+        replace(same[0], group="", cells=[column.cells[i] for column, order in zip(same, orders) for i in order])
         for same in zip(*([*names, *of_group] for of_group in parts.values()))
     ]
     return markdown_table(replace(table, columns=[groups, *long]), comment)
+
+
+def _best_first(column: Column, lower_is_better: bool) -> list[int]:
+    """Return the places of the cells of a column, best number first, cells without a number last."""
+    numbers = [cell.numbers[0] if cell.numbers else None for cell in column.cells]
+    signed = [math.inf if x is None or math.isnan(x) else x if lower_is_better else -x for x in numbers]
+    return sorted(range(len(signed)), key=signed.__getitem__)
 
 
 def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> str:

@@ -256,7 +256,7 @@ def test_decimals_of_latex_stand_one_below_another():
     """A mark takes no width; a missing deviation is invisible, and so are missing digits of a narrow one."""
     cells = [Cell("3.5", deviation="10.2"), Cell("2.5", deviation="0.1"), Cell("9.5", mark="†", is_best=True)]
     lines = latex_table(Table([Column.of_labels("", "abc"), Column("MR", cells)])).split("\n")
-    assert lines[5:8] == [
+    assert lines[6:9] == [
         r"a & 3.5 {\scriptsize$\pm$10.2} \\",
         r"b & 2.5 {\scriptsize$\pm$\phantom{1}0.1} \\",
         r"c & \textbf{9.5}\rlap{\textsuperscript{\dag}} {\scriptsize\phantom{$\pm$10.2}} \\",
@@ -317,6 +317,15 @@ def test_wide_markdown_has_rows_for_each_group():
         *["", "a note", "", "about"],
     ]
     assert narrow_markdown(of("set ", "A"), "dataset").startswith("| model | MRR | MR |\n")  # one group has no name
+    numbers = [[Cell("1", numbers=(1.0,)), Cell("2", numbers=(2.0,))], [Cell("-"), Cell("3", numbers=(3.0,))]]
+    groups = zip("AB", numbers)
+    sorted_ = Table([
+        Column.of_labels("model", ["x" * 120, "y"]),
+        *(Column(heading, cells, group=group) for group, cells in groups for heading in ("MR", "n")),
+    ])  # fmt: skip
+    for lower, wanted in ((True, "xyyx"), (False, "yxyx")):  # a missing number stands last
+        rows = narrow_markdown(sorted_, "dataset", lower_is_better=lower).split("\n")[2:]
+        assert "".join(row.split(" | ")[1][0] for row in rows) == wanted
     alone = Table([Column.of_labels("model", ["x" * 200]), *of("set ").columns[1::2]])
     assert narrow_markdown(alone, "dataset") == markdown_table(alone)
 
