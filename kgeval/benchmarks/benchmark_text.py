@@ -28,7 +28,7 @@ POOLED = "all models vary alike over seeds (else up to 11% of tables err, not 5%
 
 
 def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
-    """Return verdict, table of means and, if there are any, table of differences, for a terminal.
+    """Return verdict with a line for each detail, table of means and, if there are any, of differences, for a terminal.
 
     Parameters
     ----------
@@ -36,12 +36,15 @@ def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
     screen : Screen
     """
     verdict = benchmark.verdict
-    said = [
-        screen.bold(screen.wrapped(verdict.headline)),
-        *([screen.lines([verdict.details])] if verdict.details else []),
-    ]
+    said = [screen.bold(screen.wrapped(verdict.headline)), screen.lines(_details(benchmark))]
     tables = [mean_table(benchmark), *([pair_table(benchmark, screen)] if len(benchmark.differences) else [])]
     return ["\n".join(filter(None, said)), *(text_table(table, screen) for table in tables)]
+
+
+def _details(benchmark: Benchmark) -> list[str]:
+    """Return the clauses of `BenchmarkVerdict.details`, each as a sentence of its own."""
+    parts = [part for part in benchmark.verdict.parts if part in benchmark.verdict.details]
+    return [with_capital(part) if part.startswith("undecided on ") else part for part in parts]
 
 
 def notes_on_method(benchmark: Benchmark) -> Iterator[str]:
@@ -98,14 +101,11 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     shown = replace(means, columns=metric_as_group(means.columns)[not is_several :])
     return html.panel(
         verdict.headline,
-        html.line(unbroken(shown_line(f"{with_capital(verdict.details)}."))),
+        *(html.line(unbroken(shown_line(f"{part}."))) for part in _details(benchmark)),
         html_table(shown),
-        html_table(best_pairs(benchmark)) if is_several and pairs else None,
+        html_table(best_pairs(benchmark)) if pairs else None,
         html.lines([f"{with_capital(note)}." for note in benchmark.notes[:MAX_NOTES]]),
-        *(
-            html.folded(f"{counted(len(benchmark.differences), 'difference')}", table) if is_several else table
-            for table in map(html_table, pairs)
-        ),
+        *(html.folded(counted(len(benchmark.differences), "difference"), html_table(table)) for table in pairs),
         html.folded("All metrics", html_table(replace(mean_table(benchmark), notes=()))),
         html.folded("Protocol, tests and notes", html.lines(benchmark.header())),
     )

@@ -206,17 +206,21 @@ def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
 
 
 def best_pairs(benchmark: Benchmark) -> Table:
-    """Return the differences in the primary metric between the two best models of each dataset.
+    """Return the differences in the primary metric between the two best models of each dataset; decided ones are bold.
 
-    With a baseline, it is the best model against the baseline, or the baseline against the next one.
+    With a baseline, it is the best model against the baseline, or the baseline against the next one. Of one dataset,
+    the differences are those of `pair_table`.
 
     Parameters
     ----------
     benchmark : Benchmark
     """
-    firsts = {row["dataset"]: row for row in reversed(pair_rows(benchmark)) if row["decision"] != NO_RUN}
-    rows, alpha = list(reversed(firsts.values())), benchmark.alpha
-    shown = shown_differences(rows, alpha, has_datasets=True, has_metrics=False, is_brief=True, has_decisions=False)
+    rows = [row for row in pair_rows(benchmark, MAX_ROWS) if row["decision"] != NO_RUN]
+    is_several, alpha = len(benchmark.datasets) > 1, benchmark.alpha
+    rows = list({row["dataset"]: row for row in reversed(rows)}.values())[::-1] if is_several else rows
+    shown = shown_differences(
+        rows, alpha, has_datasets=is_several, has_metrics=False, is_brief=True, has_decisions=False
+    )
     return replace(shown, notes=[*shown.notes, (BOLD, "decided")])
 
 

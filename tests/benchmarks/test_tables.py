@@ -266,7 +266,10 @@ def test_csv_is_the_table_with_full_precision(bench, tmp_path):
 def test_text_has_verdict_header_means_and_differences(bench, monkeypatch):
     """All rows at any width; a terminal of 80 columns gets no longer line of the tables."""
     text = str(bench)
-    assert text.startswith(f"{bench.verdict.headline}\n{bench.verdict.details}\n\n")
+    first, *lines = text.partition("\n\n")[0].splitlines()
+    assert first == bench.verdict.headline
+    assert "; ".join(lines).lower() == bench.verdict.details.lower()
+    assert len(lines) > 1
     for row in bench.table[bench.table["metric"] == "mrr"].to_dict("records"):
         assert f"± {row['sd']:.4f} [{row['low']:.4f}, {row['high']:.4f}]" in text
     for row in bench.differences.to_dict("records"):
@@ -305,6 +308,17 @@ def test_the_card_of_a_notebook_escapes_and_tells_the_numbers(bench):
         True,
     )
     assert f"± {bench.table['sd'].iloc[0]:.4f}" in html
+
+
+def test_the_card_of_one_dataset_has_its_decided_differences_in_bold(runs):
+    """As the card of a comparison: cautions stand below both tables, and the column of decisions is folded."""
+    found = kg.benchmark({run: result for run, result in runs.items() if run[2] == "ring-100"}, metrics="mrr")
+    shown, _, folded = found._repr_html_().partition("<details")
+    assert shown.count('<td class="number best"') == (found.differences["better"] != "").sum() + len(
+        found.verdict.leaders["ring-100"]
+    )
+    assert (">better<" in shown, ">better<" in folded) == (False, True)
+    assert shown.rindex("</table>") < shown.index(found.notes[0][1:20])
 
 
 def test_the_header_names_protocol_tests_and_corrections(bench, runs):
