@@ -11,6 +11,7 @@ from grids import light
 
 import kgeval as kg
 from kgeval.base.wording import enough_decimals, signed, written
+from kgeval.comparison.verdict import verdict_of
 from kgeval.display import differences, html
 from kgeval.display.html import VOID
 
@@ -156,6 +157,18 @@ def test_a_result_shows_three_metrics_with_intervals():
     assert summary[0]["MR"] == f"{mean_over_ranks(result, float):.2f}"
     assert is_folded(page, "AMRI")
     assert is_folded(page, result.protocol.fingerprint)
+
+
+def test_a_result_says_on_which_relations_it_is_best_and_worst():
+    """As the verdict on it, below the title; the line about the dataset is folded then."""
+    triples = [[i, p, (i + 1) % 12] for i in range(12) for p in range(2)]
+    dataset = kg.Dataset.from_arrays(test=triples, n_entities=12, n_relations=2)
+    result = kg.evaluate(lambda s, p, o: -((o - s - 1 - p) % 12), dataset, progress=False)
+    said = f"MRR: {verdict_of({'A': result}).parts[-1]}."
+    page = read(result)
+    assert said.startswith("MRR: best on relation 0 (1.0000), worst on relation 1 (0.")
+    assert [text_of(node) for node in nodes(page, "div") if node.attributes.get("class") == "line"] == [said]
+    assert is_folded(page, "dataset: 12 entities, 2 relations")
 
 
 def test_a_result_shows_the_range_over_tie_policies():

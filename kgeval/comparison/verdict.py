@@ -32,8 +32,8 @@ from kgeval.errors import DataError, MetricError
 from kgeval.metrics import RankMetric
 from kgeval.metrics.base import Metric
 from kgeval.metrics.grammar import display_of
-from kgeval.results.display import MAX_TIES
-from kgeval.results.evaluation_result import EvaluationResult, have_same_ranks, rank_groups
+from kgeval.results.display import MAX_TIES, best_and_worst, group_name
+from kgeval.results.evaluation_result import EvaluationResult, have_same_ranks
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE
 from kgeval.stats.clusters import STATISTIC_ROUNDING
@@ -41,9 +41,7 @@ from kgeval.stats.clusters import STATISTIC_ROUNDING
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison
 
-PLACES = ("relation", "pattern", "cardinality")  # the columns whose groups a verdict on one model compares
 REVERSALS = ("pattern", "cardinality", "relation")  # columns in which the other model may lead in some groups
-MIN_GROUP, MIN_SHARE = 10, 0.01  # a group is named if it has at least 10 ranks and at least 1% of the ranks
 _is_close = partial(math.isclose, rel_tol=STATISTIC_ROUNDING)  # whether two values differ by rounding errors alone
 TIE_POLICIES = ("optimistic", "realistic", "pessimistic")
 MAX_LABEL, MAX_REASON, MAX_NAMED = 60, 400, 3
@@ -297,7 +295,8 @@ def _of_one(name: str, result: EvaluationResult, key: Key) -> Verdict:
         if max(one.low for one in of_sides.values()) > min(one.high for one in of_sides.values()):
             values = [f"{written(one.value, decimals)} on the {side} side" for side, one in of_sides.items()]
             parts.append(" and ".join(values))
-    return Verdict((*parts, *_places(result, key, decimals)), "one", (name,), label)
+    places = best_and_worst(result, ranks, key, decimals)
+    return Verdict((*parts, *([places] if places else [])), "one", (name,), label)
 
 
 def _by_ties(result: EvaluationResult, key: Key) -> dict[str, float]:
@@ -309,49 +308,6 @@ def _by_ties(result: EvaluationResult, key: Key) -> dict[str, float]:
     policies = [ties for ties in TIE_POLICIES if ties in allowed and ties != key.ties]
     values = {ties: result.rank_table.value(replace(key, ties=ties)).value for ties in policies}
     return {ties: value for ties, value in values.items() if math.isfinite(value)}
-
-
-def _places(result: EvaluationResult, key: Key, decimals: int) -> list[str]:
-    """Return a text that names the best and the worst group with enough ranks; nothing if there are fewer than two."""
-    rows_of_key = result.rank_table.rows_of(key.side)
-    minimum = min_group(len(rows_of_key))
-    found: list[tuple[float, str]] = []
-    columns = [column for column in PLACES if column == "relation" or column in result.columns.columns]
-    for column in columns:
-        groups = rank_groups(result, [column], rows_of_key)
-        for (label,), rows in groups if len(groups) > 1 else []:
-            value = result.rank_table.value(key, rows).value if len(rows) >= minimum else math.nan
-            found += [(value, _place(column, label))] if math.isfinite(value) else []
-    if len({value for value, _ in found}) < 2:
-        return []
-    ends = (max, min) if key.higher_is_better else (min, max)
-    best, worst = (end(found, key=lambda place: place[0]) for end in ends)
-    kinds = {"relation": "relations", "pattern": "patterns", "cardinality": "cardinalities"}
-    return [
-        f"best on {best[1]} ({written(best[0], decimals)}), worst on {worst[1]} "
-        f"({written(worst[0], decimals)}), of the "
-        f"{listed([kinds[column] for column in columns])} with at least {minimum:,} ranks"
-    ]
-
-
-def min_group(n_ranks: int) -> int:
-    """Return the number of ranks of the smallest group that a verdict on one model names.
-
-    Parameters
-    ----------
-    n_ranks : int
-        Of all groups.
-    """
-    return max(MIN_GROUP, math.ceil(MIN_SHARE * n_ranks))
-
-
-def _place(column: str, label: str) -> str:
-    """Return the name of a group of ranks in the sentence, such as "symmetric relations"."""
-    if column == "relation":
-        return f"relation {shown_name(label)}"
-    if label in ("unknown", "other", "missing"):
-        return f"relations of {column} {label}"
-    return f"{shown_name(label)} relations"
 
 
 def leaders_of(comparison: Comparison, label: str) -> tuple[str, ...]:
@@ -500,7 +456,7 @@ def _lost(column: str, labels: Sequence[str]) -> str:
     Of more than three relations, the first three are named, and the others are counted.
     """
     if column != "relation":
-        places = [_place(column, label) for label in labels]
+        places = [group_name(column, label) for label in labels]
         return listed([place.removesuffix(" relations") for place in places]) + (
             " relations" if places[-1].endswith(" relations") else ""
         )

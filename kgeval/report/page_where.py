@@ -11,7 +11,6 @@ import pandas as pd
 
 from kgeval.base.checks import listed
 from kgeval.base.wording import shown_label, signed
-from kgeval.comparison.verdict import MIN_GROUP, MIN_SHARE, min_group
 from kgeval.display.differences import edge_of, moved
 from kgeval.display.html import axis_ends, difference_bar
 from kgeval.display.html_tables import short
@@ -23,6 +22,7 @@ from kgeval.report.document import Fold, PagePart, Section
 from kgeval.report.page_groups import MAX_WORDS, group_values
 from kgeval.report.page_report import CORRECTED, Pair, Report, column_words, decided_text, group_numbers
 from kgeval.report.page_values import drawn
+from kgeval.results.display import MIN_GROUP, MIN_SHARE, min_group
 
 N_GAINS = 6  # relations with the largest gains, and with the largest losses
 COMMON_COLUMNS = ("pattern", "cardinality")  # shown open; other columns: folded

@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from kgeval.base.checks import Ids
+from kgeval.base.checks import Ids, listed
 from kgeval.base.terminal import Screen
-from kgeval.base.wording import decimals_for, printable
+from kgeval.base.wording import decimals_for, printable, shown_label, written
 from kgeval.data.sides import RELATION
 from kgeval.data.vocabulary import Vocabulary
 from kgeval.display import html
-from kgeval.display.html_tables import bar_table, html_table
+from kgeval.display.html_tables import bar_table, html_table, short
 from kgeval.display.media import format_frame, frame_panel, frame_text, latex_table, markdown_table, numbers_first
 from kgeval.display.table import Table, frame_table, widths_words
 from kgeval.features.columns import FEATURES
@@ -32,6 +32,10 @@ from kgeval.results.rank_table import CONFIDENCE, RankTable
 from kgeval.results.run_names import shown_run
 from kgeval.stats.moments import Interval
 
+# The columns whose groups `best_and_worst` compares, and what a group is.
+PLACES = {"relation": "relations", "pattern": "patterns", "cardinality": "cardinalities"}
+MIN_GROUP, MIN_SHARE = 10, 0.01  # a group is named if it has at least 10 ranks and at least 1% of the ranks
+MAX_LABEL = 60  # characters of the name of a group
 MAX_TIES = 0.01  # if a larger share of the ranks ties, the values with pessimistic and with optimistic ties are shown
 
 
@@ -93,6 +97,10 @@ class Result(ABC):
             notes=[value.reason or found.remark for value, found in zip(values, intervals)],
             **self._beside(),
         )
+
+    def _answer(self) -> str:
+        """Return a sentence that a panel shows in place of the line about the dataset; empty if there is none."""
+        return ""
 
     def _beside(self) -> dict[str, Any]:
         """Return further columns of `bar_table`."""
@@ -190,15 +198,76 @@ class Result(ABC):
         )
 
     def _repr_html_(self) -> str:
-        size, *lines = self._lines()
+        lines, answer = self._lines(), self._answer()
+        first = answer or lines.pop(0)
         scorer = [html.label(self.facts["scorer"]), " on "] if "scorer" in self.facts else []
         return html.panel(
             html.joined(scorer, html.label(self.facts["dataset"]), self._about),
-            html.line(size),
+            html.line(first),
             html_table(self._bars()),
             html.folded("All metrics", frame_panel(self.summary())),
             html.folded(self._further, html.lines(lines)),
         )
+
+
+def min_group(n_ranks: int) -> int:
+    """Return the number of ranks of the smallest group that a sentence on one model names.
+
+    Parameters
+    ----------
+    n_ranks : int
+        Of all groups.
+    """
+    return max(MIN_GROUP, math.ceil(MIN_SHARE * n_ranks))
+
+
+def group_name(column: str, label: str) -> str:
+    """Return the name of a group of ranks in a sentence, such as "symmetric relations".
+
+    Parameters
+    ----------
+    column : str
+        One of `PLACES`.
+    label : str
+    """
+    name = shown_label(short(label, MAX_LABEL))
+    if column == "relation":
+        return f"relation {name}"
+    if label in ("unknown", "other", "missing"):
+        return f"relations of {column} {label}"
+    return f"{name} relations"
+
+
+def best_and_worst(result: Result, ranks: RankTable, key: Key, decimals: int) -> str:
+    """Return a text that names the best and the worst group with enough ranks; empty if there are fewer than two.
+
+    Parameters
+    ----------
+    result : Result
+    ranks : RankTable
+        The ranks of the result.
+    key : Key
+        Of the metric.
+    decimals : int
+    """
+    rows_of_key = ranks.rows_of(key.side)
+    minimum = min_group(len(rows_of_key))
+    found: list[tuple[float, str]] = []
+    columns = [column for column in PLACES if column == "relation" or column in result.columns.columns]
+    for column in columns:
+        groups = result._groups([column], rows_of_key)
+        for (label,), rows in groups if len(groups) > 1 else []:
+            value = ranks.value(key, rows).value if len(rows) >= minimum else math.nan
+            found += [(value, group_name(column, label))] if math.isfinite(value) else []
+    if len({value for value, _ in found}) < 2:
+        return ""
+    ends = (max, min) if key.higher_is_better else (min, max)
+    best, worst = (end(found, key=lambda group: group[0]) for end in ends)
+    places = [
+        f"{how} on {name} ({written(value, decimals)})" for how, (value, name) in (("best", best), ("worst", worst))
+    ]
+    kinds = listed([PLACES[column] for column in columns])
+    return f"{', '.join(places)}, of the {kinds} with at least {minimum:,} ranks"
 
 
 def tie_ends(ranks: RankTable, metric: str) -> tuple[float, float] | None:

@@ -69,7 +69,7 @@ from kgeval.results.columns import (
     same_columns,
     says_splits,
 )
-from kgeval.results.display import Result, tie_ends
+from kgeval.results.display import Result, best_and_worst, tie_ends
 from kgeval.results.explanations import (
     Source,
     explain_kept,
@@ -988,6 +988,11 @@ class EvaluationResult(Result):
             )
             shown.append(Column.of_values(f"{side} side", rows, self._first[0], intervals))
         return replace(bars, columns=[*bars.columns[:-1], *shown, bars.columns[-1]])
+
+    def _answer(self) -> str:
+        display = display_of(BRIEF_METRICS[0])
+        found = best_and_worst(self, self.rank_table, Key.parse(BRIEF_METRICS[0]), display.decimals)
+        return f"{display.heading}: {found}." if found else ""
 
     def _beside(self) -> dict[str, Any]:
         chance = [self.chance(metric).value for metric in self._first]
