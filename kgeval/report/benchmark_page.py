@@ -21,7 +21,7 @@ from kgeval.base.checks import grouped, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
 from kgeval.base.wording import decimals_for, printable, shown_label, signed, with_capital, written
 from kgeval.benchmarks.model_benchmark import Benchmark
-from kgeval.benchmarks.tables import CHANCE, best_pairs, mean_cells, pair_rows, placed_rows, table_notes
+from kgeval.benchmarks.tables import CHANCE, best_pairs, mean_cells, pair_rows, paper_table, placed_rows, table_notes
 from kgeval.comparison.comparison import compare
 from kgeval.comparison.rows import NO_RUN, best_first, row_of
 from kgeval.comparison.texts import holm_words, is_description
@@ -144,13 +144,11 @@ def _named(rows: Rows, places: Mapping[str, int]) -> Column:
 
 def _overview(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
     """Return the means of the primary metric, one row per model and one column per dataset, and the mean ranks."""
-    cells, heading = mean_cells(benchmark), heading_of(benchmark.metric)
-    rows = sorted(benchmark.across().table.to_dict("records"), key=lambda row: places[row["model"]])
+    rows, heading = benchmark.across().table.to_dict("records"), heading_of(benchmark.metric)
     columns = [_named([*rows, {"model": CHANCE}], places)]
-    for name in benchmark.datasets:
-        models = [*(row["model"] for row in rows), CHANCE]
-        of_models = [replace(cells[model, name, benchmark.metric], interval="") for model in models]
-        columns.append(Column(printable(shown_name(name, MAX_NAME)), of_models, key=printable(name)))
+    for column, name in zip(paper_table(benchmark, [benchmark.metric]).columns[1:], benchmark.datasets):
+        shown = printable(shown_name(name, MAX_NAME))
+        columns.append(replace(column, heading=shown, group="", key=printable(name)))
     ranks = Column.of_values("mean rank", [(row["mean_rank"],) for row in rows], "mr")
     columns.append(replace(ranks, cells=[*ranks.cells, Cell()]))
     spread = " ± SD over the seeds" if (benchmark.table["n_seeds"] > 1).any() else ""
@@ -160,8 +158,7 @@ def _overview(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
 
 def _leads(benchmark: Benchmark) -> list[Table]:
     """Return the difference of the two best models on each of few datasets, with the interval that decides."""
-    is_run = (benchmark.differences["decision"] != NO_RUN).any()
-    if benchmark.terms.baseline is not None or len(benchmark.datasets) > MAX_BESIDE or not is_run:
+    if len(benchmark.datasets) > MAX_BESIDE or not any(benchmark.verdict.leaders.values()):
         return []
     first, pairs_of, *others = best_pairs(benchmark).columns
     cells = [replace(cell, note=pair.text) for cell, pair in zip(first.cells, pairs_of.cells)]
@@ -327,7 +324,6 @@ def _background(benchmark: Benchmark) -> page.Section:
     parts: list[page.PagePart] = [
         page.Fold("Protocol of each dataset, and how the numbers were computed", about, "protocol"),
         page.Fold("The table as LaTeX", [page.Code(benchmark.to_latex(), "latex")], "table-latex"),
-        page.Fold("The table as Markdown", [page.Code(benchmark.to_markdown(), "markdown")]),
         page.again(_command(benchmark), __version__),
     ]
     return page.Section("background", "Background", parts)

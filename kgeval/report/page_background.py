@@ -1,4 +1,4 @@
-"""The last section of the report page: protocol, dataset with its audit, all tests, words, the command, citation."""
+"""The last section of the report page: protocol, dataset with its audit, all tests, the command, citation."""
 
 from __future__ import annotations
 
@@ -12,29 +12,13 @@ from kgeval.audit import audit
 from kgeval.base.wording import count_text, percent, shown_label
 from kgeval.comparison.texts import is_description
 from kgeval.display.differences import shown_differences
-from kgeval.display.html import Markup, joined, tag
 from kgeval.display.table import Cell, Column, Table
-from kgeval.metrics.grammar import display_of
 from kgeval.report.document import Fold, Lines, PagePart, Section, Text, again
-from kgeval.report.page_report import SUMMARY_METRICS, Report
-from kgeval.report.page_values import meaning_of
+from kgeval.report.page_report import Report
 from kgeval.results.evaluation_result import audit_of, header_lines
 
 NO_AUDIT = "These results contain no audit of their dataset: kgeval report ... --dataset FOLDER adds it."
 DETECTABLE = "the true difference that the test would find about four times in five."
-TERMS = (
-    ("positive", "A triple that is ranked; it is true."),
-    ("query", "A positive with one entity hidden, the asked one: (s, p, ?) or (?, p, o); the other is given."),
-    ("candidates", "The entities that may answer the query."),
-    ("rival", "A candidate other than the positive."),
-    ("rank", "The place of the positive among the candidates sorted by score; 1 is best."),
-    ("filtered, raw", "Filtered ranks leave out rivals that are known answers, as in train; raw ranks do not."),
-    ("ties", "A positive ties if a rival has the same score."),
-    ("realistic ties", "A tied positive gets the mean of the ranks that the tied candidates share."),
-    ("optimistic, pessimistic ties", "It gets the best, or the worst, of these ranks."),
-    ("expected ties", "Another policy: the mean of a metric over ties broken at random."),
-    ("chance", "The expected value for a model that orders the same candidates at random."),
-)
 
 
 def background(report: Report, command: str, version: str) -> Section:
@@ -53,7 +37,6 @@ def background(report: Report, command: str, version: str) -> Section:
         Fold("Protocol", [Lines(protocol_lines(report))], "protocol"),
         Fold("Dataset", dataset_parts(report), "dataset"),
         *([Fold("All tests", tests, "comparison")] if tests else []),
-        Fold("Words", [glossary()], "glossary"),
         again(command, version),
     ]
     return Section("background", "Background", parts)
@@ -143,9 +126,3 @@ def all_tests(report: Report) -> list[PagePart]:
     groups = list(pairs.items()) if len(pairs) > 1 else []
     table = replace(shown, columns=columns, caption=caption, name="tests", groups=groups, kind="tall")
     return [Lines([line for line in comparison.header() if not line.startswith("note: ")]), table]
-
-
-def glossary() -> Markup:
-    """Return the meaning of the words and of the metrics of the page."""
-    metrics = [(display_of(metric).heading, meaning_of(metric)) for metric in SUMMARY_METRICS]
-    return tag("dl", *(joined(tag("dt", term), tag("dd", meaning)) for term, meaning in (*TERMS, *metrics)))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from kgeval.base.checks import Ids
-from kgeval.display.table import Column, Table
-from kgeval.report.document import Beside, Figure, Fold, Section
+from kgeval.report.document import Beside, Figure, Section
 from kgeval.report.figure_svg import svg
 from kgeval.report.figures import MANY_CURVES, MARKED, MAX_BESIDE, hits_curve, rank_distribution
 from kgeval.report.page_report import Report, has_bounded
@@ -26,7 +24,7 @@ BIN_ENDS = (1, 3)  # bins of ranks end at these numbers times 1, 10, 100, ...
 
 
 def distributions(report: Report) -> Section:
-    """Return the distribution of ranks beside hits@k at every cut-off, with the shares as a table, folded.
+    """Return the distribution of ranks beside hits@k at every cut-off.
 
     Parameters
     ----------
@@ -45,8 +43,7 @@ def distributions(report: Report) -> Section:
         Figure(partial(svg, rank_distribution(report.names, found, "Share of ranks in each bin")), shares),
         Figure(partial(svg, hits_curve(report.names, hits, "hits@k")), text),
     ]
-    values = Fold("Share of ranks in each bin, as a table", [bin_table(report, found)])
-    return Section("distributions", "Distributions", [Beside(figures), values])
+    return Section("distributions", "Distributions", [Beside(figures)])
 
 
 def max_candidates(results: Sequence[EvaluationResult]) -> int:
@@ -69,7 +66,7 @@ def distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
 
     For each model, ``"tied"`` holds how many ranks of each bin tie with a rival, ``"totals"`` the number of all ranks,
     ``"low"`` and ``"high"`` the interval of the share of each bin in them, None where ranks are bounded or unknown.
-    ``"left_out"`` is the number of these ranks, which are in no bin. A rank between two bins counts in the higher one,
+    Such ranks are in no bin. A rank between two bins counts in the higher one,
     so that the share of the first bins is hits@k.
 
     Parameters
@@ -80,7 +77,7 @@ def distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
     ends = [end * 10**power for power in range(len(str(max_rank))) for end in BIN_ENDS]
     ends = [*(end for end in ends if end < max_rank), max_rank]
     starts = [1, *(end + 1 for end in ends[:-1])]
-    found: dict[str, list[Any]] = {name: [] for name in ("counts", "tied", "left_out", "totals", "low", "high")}
+    found: dict[str, list[Any]] = {name: [] for name in ("counts", "tied", "totals", "low", "high")}
     for result in results:
         ranks = result.rank_table.ranks("filtered")
         is_known = ~np.isnan(ranks)
@@ -88,7 +85,6 @@ def distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:
         is_tied = result.table["tied_filtered"].to_numpy()[is_known] > 0
         found["counts"].append(np.bincount(bins, minlength=len(starts)).tolist())
         found["tied"].append(np.bincount(bins[is_tied], minlength=len(starts)).tolist())
-        found["left_out"].append(int((~is_known).sum()))
         found["totals"].append(len(ranks))
         limits = _share_limits(result, bins, len(starts)) if is_known.all() else [(None, None)] * len(starts)
         found["low"].append([low for low, _ in limits])
@@ -133,21 +129,3 @@ def hits_at_cuts(results: Sequence[EvaluationResult], limit: int | None = None) 
     has_chance = bool(results) and not results[0].chance("mr").reason
     chance = [results[0].chance(key).value for key in keys] if has_chance else None
     return {"k": cuts, **found, "bounds": bounds, "chance": chance}
-
-
-def bin_table(report: Report, found: Mapping[str, Any]) -> Table:
-    """Return the share of ranks in each bin, a column for each model; the last row is that of ranks in no bin.
-
-    Parameters
-    ----------
-    report : Report
-    found : dict
-        From `distribution`.
-    """
-    labels = [*found["bins"], *(["bounded or unknown"] if any(found["left_out"]) else [])]
-    columns = [Column.of_labels("rank", labels)]
-    for model, total in enumerate(found["totals"]):
-        counts = [*found["counts"][model], found["left_out"][model]]
-        shares = Column.of_shares(report.names[model], [n / max(1, total) for n in counts[: len(labels)]])
-        columns.append(replace(shares, model=model))
-    return Table(columns, caption="Share of ranks", name="ranks", kind="matrix")

@@ -121,8 +121,8 @@ def _explained(report: Report, tables: Sequence[Table]) -> list[str]:
         said.append(f"Bold: the leader and all models that the test cannot tell from it{more}.")
     said += ["Grey: not above chance."] if any(cell.tone == "faint" for cell in cells) else []
     said.append(
-        "Realistic ties: a positive that ties gets the mean of the ranks that it shares. AMRI is 0 at chance and 1 at "
-        "best, whatever the number of candidates."
+        "Filtered ranks leave out rivals that are known answers. Realistic ties: a positive that ties gets the mean of "
+        "the ranks that it shares. AMRI is 0 at chance and 1 at best, whatever the number of candidates."
     )
     has_line = any(shows_chance(column) for table in tables for column in table.columns)
     said += ["Short line: chance, where it is in range."] if has_line else []

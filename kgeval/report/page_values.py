@@ -78,18 +78,8 @@ def metric_head(spec: str, axis: Callable[[], Markup] | None = None) -> Markup:
         Makes what stands below the heading.
     """
     (metric,) = parse_all([spec])
-    arrow = "↑" if metric.higher_is_better else "↓"
-    return joined(tag("span", metric.heading, " ", arrow, title=meaning_of(spec)), axis() if axis else None)
-
-
-def meaning_of(spec: str) -> str:
-    """Return what a metric measures, and whether higher values are better.
-
-    Parameters
-    ----------
-    spec : str
-    """
-    (metric,) = parse_all([spec])
+    arrow, better = ("↑", "Higher") if metric.higher_is_better else ("↓", "Lower")
     about = (type(metric).__doc__ or "").strip().partition("\n")[0]
     about = about.replace("`", "").replace("at most k", f"at most {spec.partition('@')[2]}")
-    return f"{about} {'Higher' if metric.higher_is_better else 'Lower'} is better."
+    title = f"{about} {better} is better."
+    return joined(tag("span", metric.heading, " ", arrow, title=title), axis() if axis else None)

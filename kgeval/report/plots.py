@@ -125,9 +125,14 @@ def rank_distribution(
 
 @names_unknown_arguments()
 def hits_curve(
-    results: Ranked, names: Names = None, limit: int = 100, *,
-    style: str = "screen", ax: Axes | None = None, title: str | None = None,
-) -> Figure:  # fmt: skip
+    results: Ranked,
+    names: Names = None,
+    limit: int = 100,
+    *,
+    style: str = "screen",
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
     """Draw for each model hits@k (filtered, realistic ties) for k from 1 to `limit`, and the chance level.
 
     Parameters
@@ -154,9 +159,15 @@ def hits_curve(
 
 @names_unknown_arguments()
 def relation_comparison(
-    groups: GroupTables, metric: str = "mrr", *, names: Names = None, limit: int | None = None,
-    style: str = "screen", ax: Axes | None = None, title: str | None = None,
-) -> Figure:  # fmt: skip
+    groups: GroupTables,
+    metric: str = "mrr",
+    *,
+    names: Names = None,
+    limit: int | None = None,
+    style: str = "screen",
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
     """Draw a metric per relation: each relation has one row, with a marker and an interval for each model.
 
     Of a relation with fewer than 10 ranks, the marker is open, and the interval may be cut at the edge. Long names of
@@ -198,9 +209,15 @@ def relation_comparison(
 
 @names_unknown_arguments()
 def degree_curve(
-    groups: GroupTables, metric: str = "mrr", *, column: str = "degree_given", names: Names = None,
-    style: str = "screen", ax: Axes | None = None, title: str | None = None,
-) -> Figure:  # fmt: skip
+    groups: GroupTables,
+    metric: str = "mrr",
+    *,
+    column: str = "degree_given",
+    names: Names = None,
+    style: str = "screen",
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
     """Draw a metric by buckets of degree or frequency, with intervals.
 
     Buckets with fewer than 10 ranks are drawn as in `relation_comparison`, and the curve does not pass through them.
@@ -236,9 +253,14 @@ def degree_curve(
 
 @names_unknown_arguments()
 def difference_plot(
-    table: Differences, *, limit: int | None = None, names: Mapping[str, str] | None = None,
-    style: str = "screen", ax: Axes | None = None, title: str | None = None,
-) -> Figure:  # fmt: skip
+    table: Differences,
+    *,
+    limit: int | None = None,
+    names: Mapping[str, str] | None = None,
+    style: str = "screen",
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
     """Draw differences between models with their intervals; marks are filled where the difference is decided.
 
     Parameters
@@ -314,9 +336,13 @@ def difference_plot(
 
 @names_unknown_arguments(test=f"{GONE}Conover's test tells equal models apart too often; Nemenyi's test is drawn")
 def critical_differences(
-    across: AcrossDatasets | Benchmark, *, names: Mapping[str, str] | None = None,
-    style: str = "screen", ax: Axes | None = None, title: str | None = None,
-) -> Figure:  # fmt: skip
+    across: AcrossDatasets | Benchmark,
+    *,
+    names: Mapping[str, str] | None = None,
+    style: str = "screen",
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
     """Draw the critical-difference diagram: mean ranks of models over datasets, and bars that join similar models.
 
     The models hang on an axis of mean ranks, the best one at the left, with a dot. A thick bar joins a group of models;
@@ -369,9 +395,15 @@ def critical_differences(
 
 @names_unknown_arguments()
 def calibration_curve(
-    labels: npt.ArrayLike, probabilities: npt.ArrayLike, *, bins: int = 10, strategy: str = "width",
-    style: str = "screen", ax: Axes | None = None, title: str | None = None,
-) -> Figure:  # fmt: skip
+    labels: npt.ArrayLike,
+    probabilities: npt.ArrayLike,
+    *,
+    bins: int = 10,
+    strategy: str = "width",
+    style: str = "screen",
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
     """Draw a calibration curve, with one point for each bin of probabilities.
 
     x is the mean probability of the examples in the bin; y is the share of positives among these examples. A bar chart
@@ -401,9 +433,15 @@ def calibration_curve(
 
 @names_unknown_arguments(**ALL_QUERIES)
 def precision_recall(
-    lists: Curves, ties: str = "expected", *, points: int = 11, names: Names = None,
-    style: str = "screen", ax: Axes | None = None, title: str | None = None,
-) -> Figure:  # fmt: skip
+    lists: Curves,
+    ties: str = "expected",
+    *,
+    points: int = 11,
+    names: Names = None,
+    style: str = "screen",
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
     """Draw the precision-recall curve of each model that is the mean of the curves of its queries.
 
     x is the recall, y is the interpolated precision: the highest at this recall or a higher one. The band shows

@@ -55,8 +55,7 @@ def test_the_page_has_bounds_and_leaves_bounded_ranks_out():
     assert len(numbers_of(result, "hits@1")[0]) == 3
     found, hits = distribution([result]), hits_at_cuts([result])
     assert found["counts"] == [[1, 1, 0]]
-    assert found["left_out"] == [2]
-    assert data["tables"]["ranks"][-1] == {"rank": "bounded or unknown", "lists": 0.5}
+    assert found["totals"] == [4]  # half of them is in no bin
     assert hits["k"] == [1, 2, 3, 4, 5]
     np.testing.assert_array_equal(hits["values"], [[0.25, np.nan, np.nan, 1.0, 1.0]])
     assert hits["bounds"] == [[[0.25, 0.5, 0.75, 1.0, 1.0], [0.25, 1.0, 1.0, 1.0, 1.0]]]
@@ -96,7 +95,7 @@ def test_the_page_of_unknown_numbers():
     assert "ranks: unknown: numbers of rivals: not in the file." in data["cautions"]
     columns = {f"{name}_filtered": UNKNOWN_COUNT for name in ("better", "tied", "rivals")}
     no_ranks = result_of(rows, {"filtered": "raw ranks only"}, **columns)
-    assert distribution([no_ranks])["left_out"] == [4]
+    assert distribution([no_ranks])["totals"] == [4]
     (value, low, high), reason = numbers_of(no_ranks, "mrr")
     assert all(map(math.isnan, (value, low, high)))
     assert reason == "raw ranks only"

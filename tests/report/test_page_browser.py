@@ -255,9 +255,9 @@ def test_the_first_key_leads_to_the_content(fresh):
 
 def test_a_link_to_folded_content_opens_it(chrome, page):
     opened(chrome, page)
-    run(chrome, "location.hash = '#glossary'")
+    run(chrome, "location.hash = '#protocol'")
     chrome.execute_async_script("setTimeout(arguments[0], 100)")
-    assert run(chrome, "return document.getElementById('glossary').open")
+    assert run(chrome, "return document.getElementById('protocol').open")
 
 
 def brightness(chrome, name="backgroundColor"):

@@ -90,7 +90,6 @@ def test_a_tied_rank_falls_in_the_higher_bin():
     found = distribution([result])
     assert found["bins"] == ["1", "2–3", "4–6"]
     assert found["counts"] == [[0, 0, 2]]
-    assert found["left_out"] == [0]
 
 
 def test_the_first_bins_are_hits_at_k():
