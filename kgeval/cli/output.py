@@ -32,6 +32,7 @@ from kgeval.metrics.grammar import display_of, parse_all
 from kgeval.metrics.metric_frames import Cell, metric_frame
 from kgeval.results.clustering import CLUSTERS
 from kgeval.results.columns import says_splits
+from kgeval.results.display import best_and_worst
 from kgeval.results.evaluation_result import (
     BREAKDOWNS,
     EvaluationResult,
@@ -292,8 +293,11 @@ def result_text(
 
 
 def _headline(result: EvaluationResult, options: argparse.Namespace, level: float | None, cluster: str) -> list[str]:
-    """Return a line with model, dataset, and those of MRR and hits@10 that are shown, with intervals; empty if none."""
-    texts, facts, end = [], result.facts, ""
+    """Return a line with model, dataset, and those of MRR and hits@10 that are shown, with intervals; empty if none.
+
+    A line below it says on which relations the first of these metrics is best and worst.
+    """
+    texts, facts, end, answer = [], result.facts, "", ""
     for metric in [metric for metric in HEADLINE if metric in split_list(options.metrics)]:
         key = str(replace(Key.parse(metric), ties=options.ties or "realistic"))
         if np.isfinite(result[key]):
@@ -301,8 +305,11 @@ def _headline(result: EvaluationResult, options: argparse.Namespace, level: floa
             is_sure = level is not None and found.n_effective >= MIN_EFFECTIVE
             end = f" ({100 * found.confidence:g}% intervals)" if is_sure else end
             texts.append(f"{display_of(metric).heading} {found if is_sure else written(result[key])}")
+            places = best_and_worst(result, result.rank_table, Key.parse(key), display_of(metric).decimals)
+            answer = answer or (places and f"{display_of(metric).heading}: {places}")
     line = printable(f"{shown_run(facts)} on {facts['dataset']}: {', '.join(texts)}{end}")
-    return [options.screen.bold(options.screen.wrapped(line))] if texts else []
+    shown = options.screen.bold(options.screen.wrapped(line)), options.screen.lines([answer])
+    return ["\n".join(filter(None, shown))] if texts else []
 
 
 def _printed(

@@ -198,12 +198,11 @@ class Result(ABC):
         )
 
     def _repr_html_(self) -> str:
-        lines, answer = self._lines(), self._answer()
-        first = answer or lines.pop(0)
+        lines = self._lines()
         scorer = [html.label(self.facts["scorer"]), " on "] if "scorer" in self.facts else []
         return html.panel(
             html.joined(scorer, html.label(self.facts["dataset"]), self._about),
-            html.line(first),
+            html.line(self._answer() or lines.pop(0)),
             html_table(self._bars()),
             html.folded("All metrics", frame_panel(self.summary())),
             html.folded(self._further, html.lines(lines)),

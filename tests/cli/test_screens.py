@@ -123,7 +123,7 @@ def test_a_pipe_gets_every_label_and_column(capsys, monkeypatch, name):
     """The columns and labels that 80 columns leave out or shorten, and no sentence about them."""
     whole = printed(capsys, *arguments_of(name))
     assert "not shown" not in whole
-    assert "…" not in re.sub("^note: .*", "", whole, flags=re.MULTILINE)
+    assert "…" not in re.sub("^(?:note|MRR): .*", "", whole, flags=re.MULTILINE)
     assert "r" + "x" * 10_000 in whole
     monkeypatch.setenv("COLUMNS", "80")
     fitted = printed(capsys, *arguments_of(name))
