@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -36,7 +37,8 @@ def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
     screen : Screen
     """
     verdict = benchmark.verdict
-    said = [screen.bold(screen.wrapped(verdict.headline)), screen.lines(_details(benchmark))]
+    details = [*_details(benchmark), *(f"note: {note}" for note in _doubts(benchmark))]
+    said = [screen.bold(screen.wrapped(verdict.headline)), screen.lines(details)]
     tables = [mean_table(benchmark), *([pair_table(benchmark, screen)] if len(benchmark.differences) else [])]
     return ["\n".join(filter(None, said)), *(text_table(table, screen) for table in tables)]
 
@@ -45,6 +47,11 @@ def _details(benchmark: Benchmark) -> list[str]:
     """Return the clauses of `BenchmarkVerdict.details`, each as a sentence of its own."""
     parts = [part for part in benchmark.verdict.parts if part in benchmark.verdict.details]
     return [with_capital(part) if part.startswith("undecided on ") else part for part in parts]
+
+
+def _doubts(benchmark: Benchmark) -> list[str]:
+    """Return the first caution if it says that separate spreads decide otherwise; it stands below the verdict."""
+    return [note for note in benchmark.notes[:1] if re.search(r"spread='separate' decides [1-9]", note)]
 
 
 def notes_on_method(benchmark: Benchmark) -> Iterator[str]:
@@ -77,15 +84,16 @@ def notes_on_method(benchmark: Benchmark) -> Iterator[str]:
 
 
 def brief_notes(benchmark: Benchmark) -> list[str]:
-    """Return the first notes for a terminal, and the number of the others with the place where all are found.
+    """Return the first notes below the tables of a terminal, and the number of the others with the place of all.
 
     Parameters
     ----------
     benchmark : Benchmark
     """
-    n_more = len(benchmark.notes) - MAX_NOTES
+    notes = benchmark.notes[len(_doubts(benchmark)) :]
+    n_more = len(notes) - MAX_NOTES
     more = [f"{counted(n_more, 'more note')}: --to json, in Python .notes"] if n_more > 0 else []
-    return [*(f"note: {note}" for note in benchmark.notes[:MAX_NOTES]), *more]
+    return [*(f"note: {note}" for note in notes[:MAX_NOTES]), *more]
 
 
 def benchmark_panel(benchmark: Benchmark) -> Markup:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.wording import between, decimals_for, enough_decimals, p_equals, written
 from kgeval.comparison.rows import NO_RUN, UNDECIDED, difference_words, row_decimals, row_of, trained_words
-from kgeval.comparison.verdict import Clauses, Sentence, shown_name
+from kgeval.comparison.verdict import Clauses, Sentence, model_name, shown_name
 from kgeval.metrics.grammar import display_of
 
 if TYPE_CHECKING:  # these modules import this one
@@ -118,12 +118,12 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
             shown = [f"{shown_name(on, MAX_SHORT)} (+{written(size, decimals)})" for on, size in zip(datasets, sizes)]
             ends = f"{written(sizes.min(), decimals)} to {written(sizes.max(), decimals)}"
             where = listed(shown) if len(shown) <= MAX_WITH_NUMBERS else f"{_where(datasets)} by {ends}"
-            best.append(f"{shown_name(found[0], MAX_SHORT)} on {where}")
+            best.append(f"{model_name(found[0], MAX_SHORT)} on {where}")
             p_values.append(float(won["p_corrected"].max()))
     open_on = [dataset for dataset in benchmark.datasets if len(leaders[dataset]) > 1]
     none = [dataset for dataset in benchmark.datasets if not leaders[dataset]]
     firsts = {leaders[dataset][0] for dataset in open_on}
-    lead = f", where {shown_name(min(firsts), MAX_SHORT)} leads" if len(firsts) == 1 else ""
+    lead = f", where {model_name(min(firsts), MAX_SHORT)} leads" if len(firsts) == 1 else ""
     texts = [f"undecided on {_where(open_on)}{lead}"] if open_on else []
     texts += [f"no verdict on {_where(none)}"] if none else []
     if not best:
@@ -196,7 +196,7 @@ def _best_parts(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> l
     apart = [(*leaders[dataset], *([dataset] if has_numbers else [])) for dataset in datasets]
     for places in grouped((key, dataset) for key, dataset in zip(apart, datasets) if leaders[dataset]).values():
         sentence, where = _sentence(benchmark, places[0]), listed([shown_name(place) for place in places])
-        names = [shown_name(name) for name in sentence.leaders]
+        names = [model_name(name) for name in sentence.leaders]
         text = f"{names[0]} is best on {where}" if len(names) == 1 else f"undecided on {where}"
         if has_numbers:
             text += f": {_numbers(sentence)}"
@@ -215,12 +215,12 @@ def _best_parts(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> l
 
 def _numbers(sentence: Sentence) -> str:
     """Return the numbers of the leaders on a dataset, and of the best of the others."""
-    best, beaten = shown_name(sentence.ranked[0]), sentence.beaten
+    best, beaten = model_name(sentence.ranked[0]), sentence.beaten
     if len(sentence.leaders) == 1:
         return sentence.against()
     second = sentence.leaders[1]
-    text = f"{sentence.tied(MAX_NAMED)} ({best} - {shown_name(second)}: {sentence.difference(second)})"
-    return f"{text}, but better than {_few([shown_name(name) for name in beaten])}" if beaten else text
+    text = f"{sentence.tied(MAX_NAMED)} ({best} - {model_name(second)}: {sentence.difference(second)})"
+    return f"{text}, but better than {_few([model_name(name) for name in beaten])}" if beaten else text
 
 
 def _baseline_parts(benchmark: Benchmark, baseline: str) -> list[str]:

@@ -463,9 +463,9 @@ def _lost(column: str, labels: Sequence[str]) -> str:
     return f"relation{'s' if len(labels) > 1 else ''} {listed([shown_name(label) for label in labels], MAX_NAMED)}"
 
 
-def model_name(name: str) -> str:
+def model_name(name: str, limit: int = MAX_LABEL) -> str:
     """Return the name of a model for a sentence, with quotation marks where commas would run into those around it."""
-    return quoted(shown_name(name))
+    return quoted(shown_name(name, limit))
 
 
 def shown_name(text: str, limit: int = MAX_LABEL) -> str:

@@ -19,7 +19,7 @@ import pandas as pd
 from kgeval._version import __version__
 from kgeval.base.checks import grouped, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
-from kgeval.base.wording import decimals_for, printable, shown_label, signed, with_capital, written
+from kgeval.base.wording import decimals_for, printable, quoted, shown_label, signed, with_capital, written
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.tables import CHANCE, best_pairs, mean_cells, pair_rows, paper_table, placed_rows, table_notes
 from kgeval.comparison.comparison import compare
@@ -266,7 +266,7 @@ def _moved_words(of_best: Compared, metric: str, has_one: bool) -> list[str]:
     """Return the sentence on the largest loss on each dataset; of one dataset, also on the largest gain."""
     if has_one:
         said = [(second, moved_words(frame, metric)) for second, _, frame in of_best.values()]
-        return [f"Against {second}: {words}." for second, words in said if words]
+        return [f"Against {quoted(second)}: {words}." for second, words in said if words]
     losses = {name: moved_words(frame, metric, verbs=(None, "")) for name, (*_, frame) in of_best.items()}
     text = "; ".join(f"{shown_name(name)}: {words or 'none'}" for name, words in losses.items())
     return [f"Largest losses to the second model: {text}."] if text else []

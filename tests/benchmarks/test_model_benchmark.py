@@ -817,6 +817,9 @@ def test_the_caution_about_spreads_says_what_separate_spreads_decide(monkeypatch
             end += f": {', '.join(others[:-1])}{' and ' * (len(others) > 1)}{others[-1]}"
         assert len(others) <= 4
         assert found.notes[0].endswith(f"; spread='separate' {end}")
+        text = str(found)
+        assert text.count("\nnote: the SDs over seeds differ") == 1  # below the verdict, if it changes a decision
+        assert (text.index("note: the SDs over seeds differ") < text.index("dataset")) == bool(others)
         seen.add(bool(others))
     assert seen == {True, False}
     runs = cases.runs_of((24,), ("A", "B", "C"), (1, 2, 3), leave_out=[("C", 2, "ring-24"), ("C", 3, "ring-24")])
