@@ -36,9 +36,8 @@ def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
     benchmark : Benchmark
     screen : Screen
     """
-    verdict = benchmark.verdict
-    details = [*_details(benchmark), *(f"note: {note}" for note in _doubts(benchmark))]
-    said = [screen.bold(screen.wrapped(verdict.headline)), screen.lines(details)]
+    headline = screen.bold(screen.wrapped(benchmark.verdict.headline))
+    said = [headline, screen.lines([*_details(benchmark), *_doubts(benchmark)])]
     tables = [mean_table(benchmark), *([pair_table(benchmark, screen)] if len(benchmark.differences) else [])]
     return ["\n".join(filter(None, said)), *(text_table(table, screen) for table in tables)]
 
@@ -51,7 +50,7 @@ def _details(benchmark: Benchmark) -> list[str]:
 
 def _doubts(benchmark: Benchmark) -> list[str]:
     """Return the first caution if it says that separate spreads decide otherwise; it stands below the verdict."""
-    return [note for note in benchmark.notes[:1] if re.search(r"spread='separate' decides [1-9]", note)]
+    return [f"note: {note}" for note in benchmark.notes[:1] if re.search(r"spread='separate' decides [1-9]", note)]
 
 
 def notes_on_method(benchmark: Benchmark) -> Iterator[str]:

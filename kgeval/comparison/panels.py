@@ -9,8 +9,8 @@ from kgeval.base.checks import counted
 from kgeval.base.terminal import distinct_labels
 from kgeval.base.wording import decimals_for, shown_line, with_capital
 from kgeval.comparison.rows import model_order
-from kgeval.comparison.tables import shown_values
-from kgeval.comparison.texts import brief_header
+from kgeval.comparison.tables import leader_moves, shown_values
+from kgeval.comparison.texts import brief_header, is_description
 from kgeval.display import html
 from kgeval.display.differences import MAX_NAME, MAX_PAIRS, leader_first, shown_differences
 from kgeval.display.html import Markup
@@ -40,10 +40,12 @@ def comparison_panel(comparison: Comparison) -> Markup:
         replace(table, notes=[*table.notes, ("", f"bold: decided (Holm, {counted(len(rows), 'test')})")])
     )
     title, *more = verdict.parts
+    moves, cautions = leader_moves(comparison), [note for note in comparison.notes if not is_description(note)][:1]
     ranks = f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].facts['dataset']}, paired"
     return html.panel(
         title if is_plain else f"Undecided: {title}",
         html.line(unbroken(shown_line(f"{with_capital('; '.join([*more, ranks]))}."))),
+        html.lines([f"{text}." for text in filter(None, [moves, *map(with_capital, cautions)])]),
         _values(comparison, verdict.metric),
         differences if len(brief) <= MAX_PAIRS else html.folded(counted(len(brief), "difference"), differences),
         html.folded("All metrics", html_table(shown_values(comparison))),

@@ -87,13 +87,22 @@ def differences_text(comparison: Comparison, screen: Screen) -> str:
     comparison : Comparison
     screen : Screen
     """
-    shown = screen_differences(comparison.differences, comparison.alpha, screen)
+    shown, moved = screen_differences(comparison.differences, comparison.alpha, screen), leader_moves(comparison)
+    return f"{shown}\n{screen.lines([moved])}" if moved else shown
+
+
+def leader_moves(comparison: Comparison) -> str:
+    """Return on which relations the best model gains and loses most against the second; empty if there is none.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
     metric, (best, *others) = next(iter(comparison.keys)), model_order(comparison)
     rivals = [name for name in others if name in comparison.rivals(best)]
     try:
         groups = comparison.by("relation", metric, best, rivals[0]) if rivals else comparison.values[:0]
-        moved = moved_words(groups, metric) if len(groups) > 1 else ""
     except MetricError:  # the metric has no contributions
-        return shown
-    pair = f"{model_name(best)} against {model_name(rivals[0])}" if moved else ""
-    return f"{shown}\n{screen.lines([f'{pair}, over all ranks: {moved}'])}" if moved else shown
+        return ""
+    moved = moved_words(groups, metric) if len(groups) > 1 else ""
+    return f"{model_name(best)} against {model_name(rivals[0])}, over all ranks: {moved}" if moved else ""

@@ -217,7 +217,7 @@ def _colour(model: int | None) -> str:
 
 def _line_look(mark: value.Line, style: Style) -> dict[str, Any]:
     """Return the look of a line, as arguments of matplotlib's ``plot``."""
-    dash = DASHES[(mark.model or 0) % N_PATTERNS] if mark.kind == "curve" else (1, 2) if mark.kind == "dotted" else ()
+    dash = DASHES[(mark.model or 0) % N_PATTERNS] if mark.kind == "curve" else (1, 4) if mark.kind == "dotted" else ()
     colour = _colour(mark.model) if mark.model is not None else INK if mark.kind == "ink" else GREY
     look = {"color": colour, "alpha": mark.opacity, "linewidth": style.line * WIDTHS.get(mark.kind, 1.0)}
     sign = MARKERS[(mark.model or 0) % len(MARKERS)][0] if mark.marked else None

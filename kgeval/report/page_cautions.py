@@ -22,8 +22,9 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
     """Return the cautions, gravest first, and the notes that change no number.
 
     The order: results that are not comparable; triples that leak; doubted scores of the two best models; ties that
-    change the order; baselines that are not beaten; intervals that are much wider for other entities; bounded, unknown
-    and dropped ranks. If for other entities the interval of the two best models contains 0, this is the second at most.
+    change the order; baselines that are not beaten; intervals of the two best models that are much wider for other
+    entities; bounded, unknown and dropped ranks. If for other entities the interval of the two best models contains 0,
+    this is the second at most.
 
     Parameters
     ----------
@@ -52,7 +53,8 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
     for name, result in named:
         beside = result.facts.get("baselines", {}).values()
         lines += [f"{name}: {baseline['note']}." for baseline in beside if not baseline["beaten"]]
-    wide = merged((name, note) for name, result in named for note in interval_notes(result, CONFIDENCE)[1:])
+    wide = merged((name, note) for name, result in named[:2] for note in interval_notes(result, CONFIDENCE)[1:])
+    said += [(name, note) for name, result in named[2:] for note in interval_notes(result, CONFIDENCE)[1:]]
     compared, lead = _compared(report), " and ".join(report.names[:2])
     of_lead = [note for note in compared if note.startswith(lead + OTHER_ENTITIES)]
     if not of_lead and report.rows and math.isfinite(report.rows[0]["low_95"]):

@@ -33,7 +33,7 @@ def distributions(report: Report) -> Section:
     found, hits = distribution(report.parts), hits_at_cuts(report.parts)
     shares = "Share of ranks in each bin (filtered, both sides); a rank between two bins counts in the higher one."
     if len(report.names) > MAX_BESIDE:
-        shares += f" Line: {CONFIDENCE:.0%} interval of hits@1. Tied: with a rival."
+        shares += f" Line: {CONFIDENCE:.0%} interval of hits@1.{' Tied: with a rival.' * any(map(any, found['tied']))}"
     elif any(map(any, found["tied"])):
         shares += " Pale: ranks that tie with a rival; “tied here”: the bin with the most of them."
     of_best = " of the best model. Grey: further models" if len(report.names) >= MANY_CURVES else ""

@@ -404,7 +404,6 @@ def test_cautions_are_sorted_by_gravity_and_two_are_open(tmp_path):
 def test_latex_protocols_and_command(reader, benchmark):
     text = "".join(reader.text)
     assert benchmark.to_latex() in text
-    assert benchmark.to_markdown() in text
     protocols = next(iter(benchmark.results.values())).protocol
     assert protocols.fingerprint in text
     assert text.count(protocols.describe()) >= 2
