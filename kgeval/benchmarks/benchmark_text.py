@@ -11,7 +11,7 @@ from kgeval.base.checks import counted, listed
 from kgeval.base.terminal import Screen
 from kgeval.base.wording import shown_line, with_capital
 from kgeval.benchmarks.tables import best_pairs, mean_table, pair_table, paper_table
-from kgeval.comparison.texts import exchangeable_words, holm_words
+from kgeval.comparison.texts import exchangeable_words, holm_words, swaps_words
 from kgeval.display import html
 from kgeval.display.html import Markup
 from kgeval.display.html_tables import html_table, unbroken
@@ -73,7 +73,7 @@ def notes_on_method(benchmark: Benchmark) -> Iterator[str]:
         how.append(f"Student's t ({'seeds and triples' if several else 'clusters overlap'})")
     if is_swapped.any():
         which = "" if is_swapped.all() else " between single runs"
-        how.append(f"9,999 random swaps of ranks by {terms.cluster} (seed 0){which}")
+        how.append(f"{swaps_words(tested, 9_999)} of ranks by {terms.cluster} (seed 0){which}")
     yield f"tested: {heading} by {listed(how)}, two-sided; {holm_words(len(tested), '', terms.alpha)}"
     if is_swapped.any() and not benchmark.keys[terms.metric].higher_is_better:
         yield exchangeable_words([heading])
@@ -103,6 +103,7 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     benchmark : Benchmark
     """
     verdict, pairs = benchmark.verdict, [pair_table(benchmark)] if len(benchmark.differences) else []
+    best = best_pairs(benchmark)
     first, is_several = [benchmark.metric], len(benchmark.datasets) > 1
     means = paper_table(benchmark, first) if is_several else mean_table(benchmark, first)
     shown = replace(means, columns=metric_as_group(means.columns)[not is_several :])
@@ -110,8 +111,8 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
         verdict.headline,
         *(html.line(unbroken(shown_line(f"{part}."))) for part in _details(benchmark)),
         html_table(shown),
-        html_table(best_pairs(benchmark)) if pairs else None,
-        html.lines([f"{with_capital(note)}." for note in benchmark.notes[:MAX_NOTES]]),
+        None if best is None else html_table(best),
+        html.lines([f"{note}." for note in benchmark.notes[:MAX_NOTES]]),
         *(html.folded(counted(len(benchmark.differences), "difference"), html_table(table)) for table in pairs),
         html.folded("All metrics", html_table(replace(mean_table(benchmark), notes=()))),
         html.folded("Protocol, tests and notes", html.lines(benchmark.header())),

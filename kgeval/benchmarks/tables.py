@@ -205,23 +205,23 @@ def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
     return replace(shown, notes=[*shown.notes, ("", left_out)])
 
 
-def best_pairs(benchmark: Benchmark) -> Table:
+def best_pairs(benchmark: Benchmark) -> Table | None:
     """Return the differences in the primary metric between the two best models of each dataset; decided ones are bold.
 
     With a baseline, it is the best model against the baseline, or the baseline against the next one. Of one dataset,
-    the differences are those of `pair_table`.
+    the differences are those of `pair_table`. Datasets without a verdict are left out; None: there is no other.
 
     Parameters
     ----------
     benchmark : Benchmark
     """
     rows = [row for row in pair_rows(benchmark, MAX_ROWS) if row["decision"] != NO_RUN]
+    rows = [row for row in rows if not benchmark.alignments[row["dataset"]].differing]
     is_several, alpha = len(benchmark.datasets) > 1, benchmark.alpha
     rows = list({row["dataset"]: row for row in reversed(rows)}.values())[::-1] if is_several else rows
-    shown = shown_differences(
-        rows, alpha, has_datasets=is_several, has_metrics=False, is_brief=True, has_decisions=False
-    )
-    return replace(shown, notes=[*shown.notes, (BOLD, "decided")])
+    flags: dict[str, Any] = {"has_metrics": False, "is_brief": True, "has_decisions": False}
+    shown = shown_differences(rows, alpha, has_datasets=is_several, **flags) if rows else None
+    return None if shown is None else replace(shown, notes=[*shown.notes, (BOLD, "decided")])
 
 
 def pair_rows(benchmark: Benchmark, most: float = math.inf) -> list[dict[Any, Any]]:

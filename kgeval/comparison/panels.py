@@ -45,7 +45,7 @@ def comparison_panel(comparison: Comparison) -> Markup:
     return html.panel(
         title if is_plain else f"Undecided: {title}",
         html.line(unbroken(shown_line(f"{with_capital('; '.join([*more, ranks]))}."))),
-        html.lines([f"{text}." for text in filter(None, [moves, *map(with_capital, cautions)])]),
+        html.lines([f"{text}." for text in filter(None, [moves, *cautions])]),
         _values(comparison, verdict.metric),
         differences if len(brief) <= MAX_PAIRS else html.folded(counted(len(brief), "difference"), differences),
         html.folded("All metrics", html_table(shown_values(comparison))),

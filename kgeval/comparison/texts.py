@@ -22,6 +22,8 @@ OTHER_ENTITIES = ": for other entities"  # in notes on intervals that are much w
 NUMBER = re.compile(r"(?<![A-Za-z])-?\d[\d.,]*")  # not the 2 of L2, which is the name of a norm
 
 if TYPE_CHECKING:  # these modules import this one
+    import pandas as pd
+
     from kgeval.comparison.comparison import Comparison
 
 
@@ -197,6 +199,19 @@ def _models(names: Sequence[str], n_models: int) -> str:
     return names[0] if len(names) == 1 else listed_names(names, MAX_NAMED if len(names) > MAX_FULL else None)
 
 
+def swaps_words(tested: pd.DataFrame, n_resamples: int) -> str:
+    """Return how many swaps were tried: all, where a pair differs in so few clusters that these are not more.
+
+    Parameters
+    ----------
+    tested : pandas.DataFrame
+        Differences, with the column ``n_differing``.
+    n_resamples : int
+    """
+    all_of = "all or " if (2.0 ** tested["n_differing"] <= n_resamples).any() else ""
+    return f"{all_of}{n_resamples:,} random swaps"
+
+
 def _test_lines(comparison: Comparison) -> Iterator[str]:
     """Yield the lines that say how the differences were tested."""
     terms, table = comparison.terms, comparison.differences
@@ -205,7 +220,7 @@ def _test_lines(comparison: Comparison) -> Iterator[str]:
     is_swapped = bool((tested["test"] == "swaps").any())
     if is_swapped or not by_t:
         unit = "given cluster" if terms.cluster_name == "array" else terms.cluster_name
-        how.append(f"{terms.n_resamples:,} random swaps of ranks by {unit} (seed {terms.seed})")
+        how.append(f"{swaps_words(tested, terms.n_resamples)} of ranks by {unit} (seed {terms.seed})")
     if by_t:
         how.append(f"Student's t in {listed(by_t)} (clusters overlap)")
     yield f"tested: {'; '.join(how)}, two-sided; {holm_words(int(table['p_corrected'].notna().sum()), '', terms.alpha)}"

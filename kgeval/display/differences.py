@@ -244,11 +244,12 @@ def moved_words(
     """
     said, parts = list[str](), [part for part in zip(verbs, moved(groups, metric, n)) if part[0] is not None]
     are_open = sum(len(part) for _, part in parts) > 1 and not any(part["decided"].any() for _, part in parts)
+    unit = ("query", "queries") if metric.startswith("query.") else ("rank",)
     for verb, part in parts:
         digits = decimals_for(part["difference"], display_of(metric).decimals)
         places = [
             f"{(labels or {}).get(str(label), shown_label(str(label)))} ({signed(row['difference'], digits)} on "
-            f"{counted(int(row['n']), 'rank')}{'' if row['decided'] or are_open else ', undecided'})"
+            f"{counted(int(row['n']), *unit)}{'' if row['decided'] or are_open else ', undecided'})"
             for label, row in part.iterrows()
         ]
         said += [f"{verb}{listed(places)}"] if places else []

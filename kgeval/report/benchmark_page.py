@@ -19,9 +19,18 @@ import pandas as pd
 from kgeval._version import __version__
 from kgeval.base.checks import grouped, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
-from kgeval.base.wording import decimals_for, printable, quoted, shown_label, signed, with_capital, written
+from kgeval.base.wording import printable, quoted, shown_label, signed, with_capital
 from kgeval.benchmarks.model_benchmark import Benchmark
-from kgeval.benchmarks.tables import CHANCE, best_pairs, mean_cells, pair_rows, paper_table, placed_rows, table_notes
+from kgeval.benchmarks.tables import (
+    CHANCE,
+    MARK,
+    best_pairs,
+    mean_cells,
+    pair_rows,
+    paper_table,
+    placed_rows,
+    table_notes,
+)
 from kgeval.comparison.comparison import compare
 from kgeval.comparison.rows import NO_RUN, best_first, row_of
 from kgeval.comparison.texts import holm_words, is_description
@@ -31,7 +40,6 @@ from kgeval.display.html import interval_bar, model_class
 from kgeval.display.table import BOLD, Cell, Column, Table, heading_of, titled
 from kgeval.errors import DataError, MetricError
 from kgeval.metrics.grammar import display_of
-from kgeval.report import charts
 from kgeval.report import document as page
 
 Rows = Sequence[Mapping[Any, Any]]
@@ -113,7 +121,6 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     made += [page.Section("metrics", "All metrics", [means])] if is_several else []
     made += [_differences(benchmark)] if len(benchmark.differences) else []
     made += _where(of_best, benchmark.metric)
-    made += [_seeds(benchmark, places)] if (benchmark.table["n_seeds"] > 1).any() else []
     if is_several:
         made.append(page.Section("together", "Datasets together", [page.Lines(benchmark.across().lines()[1:])]))
     made += [page.Section("notes", "More notes", [page.Lines(rest)])] if rest else []
@@ -152,15 +159,17 @@ def _overview(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
     ranks = Column.of_values("mean rank", [(row["mean_rank"],) for row in rows], "mr")
     columns.append(replace(ranks, cells=[*ranks.cells, Cell()]))
     spread = " ± SD over the seeds" if (benchmark.table["n_seeds"] > 1).any() else ""
-    caption = f"{heading} on each dataset{spread}. {BEST} Mean rank: over the datasets, 1 is best."
+    marks = f"{MARK}: decided against the baseline." if benchmark.terms.baseline is not None else BEST
+    caption = f"{heading} on each dataset{spread}. {marks} Mean rank: over the datasets, 1 is best."
     return Table(columns, faint=[len(rows)], caption=caption, name="overview", kind="matrix fit")
 
 
 def _leads(benchmark: Benchmark) -> list[Table]:
     """Return the difference of the two best models on each of few datasets, with the interval that decides."""
-    if len(benchmark.datasets) > MAX_BESIDE or not any(benchmark.verdict.leaders.values()):
+    drawn = best_pairs(benchmark)
+    if len(benchmark.datasets) > MAX_BESIDE or benchmark.terms.baseline is not None or drawn is None:
         return []
-    first, pairs_of, *others = best_pairs(benchmark).columns
+    first, pairs_of, *others = drawn.columns
     cells = [replace(cell, note=pair.text) for cell, pair in zip(first.cells, pairs_of.cells)]
     caption = f"The two best models on each dataset. {DECIDED_MARKS}"
     return [Table([replace(first, cells=cells), *others], caption=caption, name="leads", kind="pairs")]
@@ -186,7 +195,8 @@ def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
     bars = [partial(interval_bar, *of, class_=colour) if colour else None for of, colour in zip(numbers, colours)]
     columns = [_named(rows, places), Column.of_drawings(chain(*numbers), bars)]
     for metric, key in benchmark.keys.items():
-        of_metric = [replace(cells[row["model"], row["dataset"], metric], deviation="") for row in rows]
+        of_metric = [cells[row["model"], row["dataset"], metric] for row in rows]
+        of_metric = [replace(cell, deviation="") for cell in of_metric] if len(benchmark.datasets) > 1 else of_metric
         columns.append(Column(titled(metric, key.higher_is_better), of_metric))
     counts = sorted({row["n_seeds"] for row in rows if row["model"]})
     columns += [Column.of_counts("runs", [row["n_seeds"] for row in rows])] if len(counts) > 1 else []
@@ -202,7 +212,7 @@ def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
     return Table(columns, notes, faint, caption, "means", _groups(rows, benchmark), kind=kind)
 
 
-# ---- differences, seeds ----
+# ---- differences ----
 
 
 def _differences(benchmark: Benchmark) -> page.Section:
@@ -248,16 +258,15 @@ def _compared(benchmark: Benchmark) -> Compared:
         }
         of_models = [min((run for run in gaps if run.model == name), key=gaps.__getitem__) for name in order]
         runs = {run.name: benchmark.results[run] for run in of_models}
-        compared = compare(runs, metrics=metric, cluster=benchmark.terms.cluster)
+        compared = compare(runs, metrics=metric, cluster=benchmark.terms.cluster, confidence=benchmark.terms.confidence)
         try:
-            frame = compared.by("relation").sort_values("decided", ascending=False, kind="stable")
+            frame = compared.by("relation")
         except MetricError:  # the metric has no contributions
             continue
         sizes = row_of(compared.differences, metric, *runs)["difference"], values[order[0]] - values[order[1]]
         if min(sizes) * max(sizes) > 0.0:  # else of these runs, the other model is better
             overall, of_means = (signed(size, decimals) for size in sizes)
             title = f"{dataset}: {' - '.join(runs)}: {overall} over all; of the means {of_means}"
-            frame = frame[frame["difference"].abs() >= 10.0 ** (1 - decimals)]  # others are about 0
             found[dataset] = of_models[1].name, title, frame
     return found
 
@@ -274,7 +283,10 @@ def _moved_words(of_best: Compared, metric: str, has_one: bool) -> list[str]:
 
 def _where(of_best: Compared, metric: str) -> list[page.Section]:
     """Return the section on the relations on which the best model of each dataset gains and loses most."""
-    parts = {title: pd.concat(moved(frame, metric, N_MOVED)) for _, title, frame in of_best.values()}
+    parts, least = dict[str, pd.DataFrame](), 10.0 ** (1 - display_of(metric).decimals)  # smaller ones are about 0
+    for _, title, frame in of_best.values():
+        kept = frame[frame["difference"].abs() >= least].sort_values("decided", ascending=False, kind="stable")
+        parts[title] = pd.concat(moved(kept, metric, N_MOVED))
     groups = [(title, len(part)) for title, part in parts.items() if len(part)]
     if not groups:
         return []
@@ -294,25 +306,6 @@ def _where(of_best: Compared, metric: str) -> list[page.Section]:
     )
     table = Table(columns, caption=caption, name="where", groups=groups, kind="gains")
     return [page.Section("where", "Where they differ", [table], "Where does the best model gain and lose?", "Where")]
-
-
-def _seeds(benchmark: Benchmark, places: Mapping[str, int]) -> page.Section:
-    """Return each run beside the mean of its model, and the standard deviation."""
-    metric, rows = benchmark.metric, _placed(benchmark)
-    runs = grouped(((run["model"], run["dataset"]), run) for run in benchmark.runs.to_dict("records"))
-    digits = decimals_for((run[metric] for of in runs.values() for run in of), display_of(metric).decimals)
-    bars, texts = [], []
-    for row in rows:
-        of = runs[row["model"], row["dataset"]]
-        bars.append(partial(charts.runs_bar, [run[metric] for run in of], row["mean"], model=places[row["model"]]))
-        seeds = ["" if run["seed"] is None else f" ({run['seed']})" for run in of]
-        texts.append(", ".join(f"{written(run[metric], digits)}{seed}" for run, seed in zip(of, seeds)))
-    columns = [_named(rows, places), Column.of_drawings((run[metric] for of in runs.values() for run in of), bars)]
-    columns.append(Column("SD", [Cell(written(row["sd"], digits), numbers=(row["sd"],)) for row in rows]))
-    columns.append(Column.of_labels("values (seed)", texts))
-    caption = f"{heading_of(metric)} of each run (short line) and mean (dot). SD: standard deviation over the seeds."
-    table = Table(columns, caption=caption, name="seeds", groups=_groups(rows, benchmark), kind="matrix")
-    return page.Section("seeds", "Spread over seeds", [table], "How much does a value depend on the seed?", "Seeds")
 
 
 # ---- background ----

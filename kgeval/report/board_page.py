@@ -165,27 +165,27 @@ def _lead(one: BoardTable) -> list[Cell]:
     ends = [row.tie_range(metric) for row, _ in models[1:]]
     could_turn = any(sign * high >= sign * worst and (low, worst) != (high, top) for low, high in ends)
     text = written(gap, enough_decimals([gap], decimals)) if gap else "equal"
-    sds = [row.value(metric)[3] for row, _ in models[:2]]
-    note = f"SDs ≤ {written(max(sds), decimals)}" if all(map(math.isfinite, sds)) else ""
-    return [*shown, named[1], Cell(text, note=note, numbers=(gap,), flag="ties could turn it" * could_turn)]
+    return [*shown, named[1], Cell(text, numbers=(gap,), flag="ties could turn it" * could_turn)]
 
 
 def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:
-    """Return the best row of each model in each of a few tables, by the sum of its places; none of one table."""
-    rows_of = [{row.model: row for row, _ in one.best_of_models} for one in tables]
-    found = [of for of in zip(names, tables, rows_of) if of[-1]]
-    if not 1 < len(found) <= MAX_BESIDE:
+    """Return the best row of each model in each of a few tables of one metric, by the sum of its places; or nothing."""
+    found = [({row.model: row for row, _ in one.best_of_models}, one.metrics[0]) for one in tables if one.ranked]
+    rows_of, metrics = [rows for rows, _ in found], {of for _, of in found}
+    is_apart = len({one.dataset for one in tables}) == len(tables) == len(found)
+    if not (1 < len(found) <= MAX_BESIDE and is_apart and len(metrics) == 1):
         return []
-    models = list(dict.fromkeys(chain(*rows_of)))
-    places = {model: sum([*rows, model].index(model) for *_, rows in found) for model in models}
+    (metric,) = metrics
+    digits, models = display_of(metric).decimals, list(dict.fromkeys(chain(*rows_of)))
+    places = {model: sum([*rows, model].index(model) for rows in rows_of) for model in models}
     shown = sorted(models, key=places.__getitem__)[:MAX_MODELS]
     columns = [Column("model", [Cell(printable(shown_name(model, MAX_NAME))) for model in shown], is_label=True)]
-    for name, one, rows in found:
-        digits, best = display_of(one.metrics[0]).decimals, next(iter(rows))
-        cells = [_value(rows[of], one.metrics[0], digits, has_ties=False) if of in rows else Cell("-") for of in shown]
-        columns.append(Column(name, [replace(cell, interval="", is_best=of == best) for of, cell in zip(shown, cells)]))
-    of_all = f"{len(shown)} of {counted(len(models), 'model')}" if len(shown) < len(models) else "All models"
-    caption = f"{of_all} on all datasets, by the sum of their places (last, if missing). Bold: the leader."
+    for name, rows in zip(names, rows_of):
+        cells = [_value(rows[of], metric, digits, has_ties=False) if of in rows else Cell("-") for of in shown]
+        best = next(iter(rows.values())).value(metric)[0]
+        columns.append(Column(name, [replace(one, interval="", is_best=best in one.numbers[:1]) for one in cells]))
+    of_all = f"{len(shown)} of {counted(len(models), 'model')}" if len(shown) < len(models) else "all models"
+    caption = f"{heading_of(metric)}: {of_all}, by the sum of their places (last, if missing). Bold: the leader."
     return [Table(columns, caption=caption, name="matrix", kind="matrix fit")]
 
 

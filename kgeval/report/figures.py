@@ -75,7 +75,8 @@ def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
     legend: list[tuple[str, Mark]] = [(name, Bars((), m)) for m, name in enumerate(names)]
     legend += [("pale: tied with a rival", Bars((), int(tied.sum(axis=1).argmax()), "pale"))] if tied.any() else []
     y = Axis("share of ranks", 0.0, top, ticks_of(0.0, top, 6))
-    return Figure(f"{title}, with 95% intervals", (Panel(x, y, tuple(bars)),), tuple(legend))
+    title += ", with 95% intervals" if np.isfinite(limits).any() else ""
+    return Figure(title, (Panel(x, y, tuple(bars)),), tuple(legend))
 
 
 def _rank_rows(names: Sequence[str], found: Data, shares: Numbers, tied: Numbers, title: str) -> Figure:
@@ -92,7 +93,8 @@ def _rank_rows(names: Sequence[str], found: Data, shares: Numbers, tied: Numbers
     x = Axis("cumulative share of filtered ranks", 0.0, 1.0, ticks_of(0.0, 1.0))
     right = tuple((float(i), f"{tied[i]:.0%} tied") for i in rows if tied[i] >= TOWER)
     panel = Panel(x, Axis.of_rows(names), (*parts, intervals), 0.85 * len(names) + 0.2, right)
-    return Figure(f"{title}, with 95% intervals of hits@1", (panel,), tuple(zip(labels, parts)))
+    title += ", with 95% intervals of hits@1" if intervals.boxes else ""
+    return Figure(title, (panel,), tuple(zip(labels, parts)))
 
 
 def brief_bin(label: str) -> str:
@@ -143,7 +145,7 @@ def hits_curve(names: Sequence[str], hits: Data, title: str, *, has_legend: bool
     ticks = tuple((float(k), f"{k:,}") for k in hits["k"] if k in MARKED)
     x = Axis("k (filtered ranks, ties at their mean)", 1.0, max(2.0, x_values[-1]), ticks, is_log=True)
     y, marks = Axis.of_values("hits@k", seen, unit=True), (*bands, *lines[::-1])  # the best one above the others
-    title += f", with 95% intervals{' of the best model' if is_many else ''}"
+    title += f", with 95% intervals{' of the first model' if is_many else ''}" if bands else ""
     if has_legend:
         x = replace(x, low=x.at(-0.02), high=x.at(1.02))  # so that no marker is cut
         return Figure(title, (Panel(x, y, marks),), tuple(zip(names, lines)))
@@ -153,7 +155,7 @@ def hits_curve(names: Sequence[str], hits: Data, title: str, *, has_legend: bool
 def _named_beside(panel: Panel, names: Sequence[str], lines: Sequence[Line]) -> Panel:
     """Return a panel with names beside its curves, and lines from the curves to the names.
 
-    They stand at the right, or at the left if they move less than half as far from their curves there.
+    They stand at the right, or at the left if they move less far from their curves there.
     """
     height = max(12.0, 0.8 * len(names)) if NAME_ROWS * len(names) > MIN_ROWS else 0.0
     x, y = panel.x, panel.y
@@ -161,7 +163,7 @@ def _named_beside(panel: Panel, names: Sequence[str], lines: Sequence[Line]) -> 
     shares = np.array([[y.share(value) for _, value in points] for points in ends])
     places = np.array([moved_apart(side, NAME_ROWS / (height or MIN_ROWS)) for side in shares])
     left, right = np.abs(places - shares).sum(axis=1)
-    is_left = bool(2 * left < right)
+    is_left = bool(left < right)
     side, low, at, high = (0, -0.12, -0.09, 1.02) if is_left else (1, -0.02, 1.09, 1.12)  # so that no marker is cut
     keys = [(x.at(at), y.at(place)) for place in places[side].tolist()]
     leaders = replace(Line.of_parts([(*end, *key) for end, key in zip(ends[side], keys)], "ink"), opacity=0.3)
@@ -363,7 +365,7 @@ def mean_curves(
         lines.append((text, Line(path(means), m, marked=marked)))
         seen += [*means, *low, *high]
     # An axis down to 0 and chance must not be empty for half of its height.
-    is_far = min(seen) > max(max(seen) / 2, *(y for _, line in chance for _, y in line.points))
+    is_far = min(seen) - max((y for _, line in chance for _, y in line.points), default=0.0) > max(seen) / 2
     seen += [] if is_far else [0.0]
     legend = (*lines, *((f"{name}, below the axis" if is_far else name, line) for name, line in chance))
     drawn = (mark for _, mark in reversed(lines if is_far else legend))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from kgeval.audit import leak_notes
-from kgeval.base.wording import percent, with_capital, written
+from kgeval.base.wording import listed_names, percent, with_capital, written
 from kgeval.comparison.texts import OTHER_ENTITIES, is_description, merged_notes
 from kgeval.metrics.grammar import display_of
 from kgeval.report.page_report import SUMMARY_METRICS, Report
@@ -55,7 +55,7 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
         lines += [f"{name}: {baseline['note']}." for baseline in beside if not baseline["beaten"]]
     wide = merged((name, note) for name, result in named[:2] for note in interval_notes(result, CONFIDENCE)[1:])
     said += [(name, note) for name, result in named[2:] for note in interval_notes(result, CONFIDENCE)[1:]]
-    compared, lead = _compared(report), " and ".join(report.names[:2])
+    compared, lead = _compared(report), listed_names(report.names[:2])
     of_lead = [note for note in compared if note.startswith(lead + OTHER_ENTITIES)]
     if not of_lead and report.rows and math.isfinite(report.rows[0]["low_95"]):
         wide = [f"{note[:-1]}. The interval of the lead over the second model is not much wider." for note in wide]
@@ -93,7 +93,7 @@ def _compared(report: Report) -> list[str]:
     """Return the notes of the comparison that no result has."""
     notes = () if report.comparison is None else report.comparison.notes
     known = tuple(note for result in report.results for note in result.notes)
-    pairs = tuple(dict.fromkeys(f"{row['first']} and {row['second']}" for row in report.rows))
+    pairs = tuple(dict.fromkeys(listed_names([row["first"], row["second"]]) for row in report.rows))
     said = [note.rstrip(".") for note in notes if not note.endswith(known) and leak_notes.COPIED not in note]
     of_pairs = [note.partition(": ") for pair in pairs for note in said if note.startswith(f"{pair}: ")]
     others = [f"{note}." for note in said if not note.startswith(pairs)]

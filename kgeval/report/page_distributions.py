@@ -36,6 +36,8 @@ def distributions(report: Report) -> Section:
         shares += f" Line: {CONFIDENCE:.0%} interval of hits@1.{' Tied: with a rival.' * any(map(any, found['tied']))}"
     elif any(map(any, found["tied"])):
         shares += " Pale: ranks that tie with a rival; “tied here”: the bin with the most of them."
+    n_left = sum(found["totals"]) - sum(map(sum, found["counts"]))
+    shares += f" {n_left:,} bounded or unknown ranks are in no bin." if n_left else ""
     of_best = " of the best model. Grey: further models" if len(report.names) >= MANY_CURVES else ""
     text = f"hits@k: share of ranks up to k. Bands: {CONFIDENCE:.0%} intervals{of_best}."
     text += " Where ranks are bounded, the band shows the bounds." if any(hits["bounds"]) else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -85,18 +85,14 @@ def patterns_of(report: Report) -> list[str]:
 
 def _filters(report: Report, patterns: Sequence[str], is_compared: bool) -> Markup:
     """Return the fields that filter the table of relations; hidden until the script runs."""
-
-    def chosen(name: str, title: str, options: Mapping[str, str]) -> Markup:
-        shown = [tag("option", text, value=value) for value, text in options.items()]
-        return tag("label", title, " ", tag("select", *shown, id=name, autocomplete="off"))
-
     search = tag("input", type="search", id="search", autocomplete="off", spellcheck="false")
     least = tag("input", type="number", id="least", min=0, value=0, inputmode="numeric", autocomplete="off")
     words = "Search a relation or pattern " if len(set(patterns)) > 1 else "Search "
     fields = [tag("label", words, search), tag("label", "At least ", least, " ranks")]
     if is_compared:
         names = {place: f"{report.short(i)} higher" for i, place in enumerate(("first", "second"))}
-        fields.append(chosen("sure", "Difference", {"": "all", **names, "none": "undecided"}))
+        options = [tag("option", text, value=of) for of, text in {"": "all", **names, "none": "undecided"}.items()]
+        fields.append(tag("label", "Difference ", tag("select", *options, id="sure", autocomplete="off")))
     n = f"{count_text(len(report.relations))} relations"
     status = tag("p", n, role="status", id="relations-shown", class_="muted")
     return tag("div", *fields, status, class_="controls", hidden=True)

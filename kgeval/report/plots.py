@@ -318,6 +318,7 @@ def difference_plot(
             heading = f"difference of {shown.heading}{' (lower is better)' if shown.lower_is_better else ''}"
             parts.append((heading, short("".join(map(printable, on)), MAX_DATASET), leader_first(part)))
     is_brief = is_pairs and limit is None and style == "paper" and len(rows) > MAX_PAIRS
+    is_brief = is_brief and not set.intersection(*map(set, zip(rows["first"], rows["second"])))  # the baseline
     if is_brief:
         parts = [(*words, part[part["first"] == part["first"].iloc[0]]) for *words, part in parts]
     if limit is None:

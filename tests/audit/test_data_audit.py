@@ -256,6 +256,17 @@ def test_the_mrr_without_triples_that_may_be_copied(tmp_path, sides):
     assert found == {"n": len(terms), "mrr": pytest.approx(sum(terms) / len(terms))}
     text = f"MRR without triples that may be copied from train: {found['mrr']:.4f} ({len(terms)} ranks)"
     assert text in result.notes
+    other = kg.evaluate(lambda s, p, o: -scores[s, o] - 0.5 * p, dataset, kg.Protocol(sides=sides), **settings)
+    both = {"one": result, "other": other}
+    by_all, by_rest = (
+        sorted(both, key=lambda name: -value(both[name]))
+        for value in (lambda one: one["mrr"], lambda one: one.facts["without_copied"]["mrr"])
+    )
+    for order in (["one", "other"], ["other", "one"]):
+        (note,) = [
+            note for note in kg.compare({name: both[name] for name in order}).notes if note.startswith("MRR without")
+        ]
+        assert ("in another order than over all ranks" in note) == (by_all != by_rest)
     of_train = kg.evaluate(lambda s, p, o: s - o, dataset, kg.Protocol(splits="train"), **settings)
     assert "without_copied" not in of_train.facts
 

@@ -1037,7 +1037,7 @@ def test_head_says_what_was_tested():
         "filtered by train+valid+test, all entities, both sides; ties: mean rank (realistic) in MRR; mean over all "
         "orders (expected) in query.map",
         f"protocol {protocol.fingerprint}, dataset {fingerprint}, kgeval {version}",
-        "tested: 1,234 random swaps of ranks by query (seed 5), two-sided; Holm, 2 tests; decided: p ≤ 0.1",
+        "tested: all or 1,234 random swaps of ranks by query (seed 5), two-sided; Holm, 2 tests; decided: p ≤ 0.1",
         "differences: each interval is at the level of its test, and excludes 0 exactly where this decides",
         "90% intervals of values: for other queries of this graph (all ranks of a query sampled together)",
         "more on tests and intervals: kgeval help decisions",

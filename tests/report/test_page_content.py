@@ -13,7 +13,7 @@ from made_results import noted, replaced
 from page_cases import HOSTILE, LINK, N_ENTITIES, N_RELATIONS, N_TEST, NAMES, Reader, content, mean_of, ranks_of
 
 import kgeval as kg
-from kgeval.base.wording import printable, shown_label, written
+from kgeval.base.wording import listed_names, printable, shown_label, written
 from kgeval.comparison.beside import with_baselines
 from kgeval.display.table import Table
 from kgeval.metrics.grammar import display_of
@@ -821,18 +821,19 @@ def test_the_largest_decided_losses_to_third_models():
     assert first["1"] < 0.2 < last["1"]
 
 
-def test_wide_intervals_of_values_say_what_holds_for_the_lead(made, monkeypatch):
+@pytest.mark.parametrize("names", [NAMES, [f"{name}, again" for name in NAMES]])
+def test_wide_intervals_of_values_say_what_holds_for_the_lead(made, monkeypatch, names):
     """The comparison has a note on the leader's pair if its interval is much wider; else that of values says so."""
     wide = "for other entities, intervals are much wider: the interval of MRR is 3.0 times as wide"
     monkeypatch.setattr("kgeval.report.page_cautions.interval_notes", lambda result, confidence: ["usual", wide])
-    comparison = kg.compare(dict(zip(NAMES, made[0])))
-    report = report_of(made[0], NAMES, made[1], comparison)
-    lead = " and ".join(report.names[:2])
+    comparison = kg.compare(dict(zip(names, made[0])))
+    report = report_of(made[0], names, made[1], comparison)
+    lead = listed_names(report.names[:2])
     assert not any(note.startswith(f"{lead}: for other entities") for note in comparison.notes)
     (said,) = [line for line in cautions_of(report)[0] if wide in line]
     assert said.endswith("3.0 times as wide. The interval of the lead over the second model is not much wider.")
     noted = replaced(comparison, notes=(*comparison.notes, f"{lead}: for other entities, 3 times as wide"))
-    lines, notes = cautions_of(report_of(made[0], NAMES, made[1], noted))
+    lines, notes = cautions_of(report_of(made[0], names, made[1], noted))
     assert not any("not much wider" in line for line in [*lines, *notes])
     (alone,) = [line for line in cautions_of(report_of(made[0][:1], NAMES[:1], made[1]))[0] if wide in line]
     assert alone.endswith("times as wide.")

@@ -250,7 +250,7 @@ def test_of_ten_models_the_first_has_a_band(drawing, results):
     dark = [text.get_text() for text in axes.texts if text.get_color() != figure_matplotlib.GREY]
     assert (sorted(dark), sorted(named_in(axes))) == (list(named)[:4], ["chance", *sorted(named)])
     assert xy(chance)[0][1] == pytest.approx(results[0].chance("hits@1").value)
-    assert title_of(figure).endswith("with 95% intervals of the best model")
+    assert title_of(figure).endswith("with 95% intervals of the first model")
     (band,) = axes.patches
     assert (min(band.get_xy()[:, 0]), max(band.get_xy()[:, 1])) == (
         1,
@@ -788,6 +788,12 @@ def test_of_many_pairs_a_paper_has_those_of_the_best_model(drawing, six):
     of_each = plots.difference_plot(bench, style="paper")
     assert [len(dots(axes)[0]) for axes in of_each.axes] == [5, 5]
     assert title_of(of_each) == "drawn: the pairs of the best model in each panel, 10 of 30 differences"
+    pairs = comparison.differences  # against a baseline, which is not the best model, the first ones
+    against = pairs[(pairs["first"] == others[-1]) | (pairs["second"] == others[-1])]
+    assert (len(against), title_of(plots.difference_plot(against, style="paper"))) == (
+        25,
+        "drawn: the first 20 of 25 differences",
+    )
 
 
 def test_difference_plot_of_a_benchmark(drawing, six):
