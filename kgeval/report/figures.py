@@ -163,7 +163,7 @@ def _named_beside(panel: Panel, names: Sequence[str], lines: Sequence[Line]) -> 
     shares = np.array([[y.share(value) for _, value in points] for points in ends])
     places = np.array([moved_apart(side, NAME_ROWS / (height or MIN_ROWS)) for side in shares])
     left, right = np.abs(places - shares).sum(axis=1)
-    is_left = bool(left < right)
+    is_left = bool(left < right - 0.01)
     side, low, at, high = (0, -0.12, -0.09, 1.02) if is_left else (1, -0.02, 1.09, 1.12)  # so that no marker is cut
     keys = [(x.at(at), y.at(place)) for place in places[side].tolist()]
     leaders = replace(Line.of_parts([(*end, *key) for end, key in zip(ends[side], keys)], "ink"), opacity=0.3)

@@ -417,11 +417,18 @@ def test_a_few_tables_stand_beside_each_other(card, tmp_path):
     rows = reader.rows("matrix")
     best = [[row[0][0] for row in rows if "best" in (row[place][1].get("class") or "")] for place in (1, 2)]
     assert best == [["B"], ["A"]]
-    assert "All models on all datasets" in reader.tables["matrix"]["caption"]
+    assert reader.tables["matrix"]["caption"].startswith("MRR: all models, by the sum of their places")
+    write_board([*others, *runs, card("D", 1, 0.9, sides="object")], path, overwrite=True)  # two tables of a dataset
+    assert "matrix" not in Reader(path).tables
+    two = card("C", 1, 0.6, dataset="1" * 64)  # equal to B
+    two.content["dataset"]["name"] = "other"
+    write_board([*others, two, *runs], path, overwrite=True)
+    shown = {row[0][0]: "best" in (row[1][1].get("class") or "") for row in Reader(path).rows("matrix")}
+    assert shown == {"A": False, "B": True, "C": True}
     write_board([*others, *(card(f"M{i:02}", 1, 0.3 + 0.01 * i) for i in range(20))], path, overwrite=True)
     reader = Reader(path)
     assert [row[0][0] for row in reader.rows("matrix")] == [f"M{i:02}" for i in range(19, 7, -1)]
-    assert "12 of 22 models on all datasets" in reader.tables["matrix"]["caption"]
+    assert reader.tables["matrix"]["caption"].startswith("MRR: 12 of 22 models, by the sum of their places")
 
 
 def test_the_headline_names_all_datasets_where_they_fit_two_lines(card, tmp_path):
