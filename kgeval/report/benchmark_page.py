@@ -203,8 +203,8 @@ def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
     over = "Means over the runs" if len(counts) > 1 else f"Means over {counts[0]} runs"
     over = "Values of one run" if counts == [1] else over
     caption = (
-        f"{over} of each model, with {benchmark.terms.confidence:.0%} intervals, best {heading} first. "
-        f"Drawn, tested and bold: {heading} alone. {BEST}"
+        f"{over} of each model{' ± SD' * (len(benchmark.datasets) == 1 < counts[-1])}, with "
+        f"{benchmark.terms.confidence:.0%} intervals, best {heading} first. Drawn, tested and bold: {heading} alone. {BEST}"
     )
     kind = "bars" if len(benchmark.keys) <= MAX_COLUMNS else "matrix"
     notes = [note for note in table_notes(benchmark)[1:] if note[0] != BOLD]  # the first is in the caption
