@@ -204,7 +204,7 @@ def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
     over = "Values of one run" if counts == [1] else over
     caption = (
         f"{over} of each model{' ± SD' * (len(benchmark.datasets) == 1 < counts[-1])}, with "
-        f"{benchmark.terms.confidence:.0%} intervals, best {heading} first. Drawn, tested and bold: {heading} alone. {BEST}"
+        f"{benchmark.terms.confidence:.0%} intervals, best first. Drawn, tested and bold: {heading} alone. {BEST}"
     )
     kind = "bars" if len(benchmark.keys) <= MAX_COLUMNS else "matrix"
     notes = [note for note in table_notes(benchmark)[1:] if note[0] != BOLD]  # the first is in the caption
