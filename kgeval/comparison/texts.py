@@ -170,6 +170,8 @@ def merged_notes(said: Iterable[tuple[str, str]], n_models: int = 0) -> list[tup
     --------
     >>> merged_notes([("A", "5.0 times as wide"), ("B", "7.8 times as wide"), ("A", "read from ids")])
     [(2, 'A: 5.0 times as wide; with other numbers for B'), (1, 'A: read from ids')]
+    >>> print(merged_notes([("A", "3 times"), ('"A, again" and B', "2 times"), ("C, again", "2 times")])[0][1])
+    A: 3 times; with other numbers for "A, again" and B and "C, again"
     """
     alike, merged = grouped((NUMBER.sub("0", text), (name, text)) for name, text in said), []
     for same in alike.values():
@@ -196,7 +198,8 @@ def _models(names: Sequence[str], n_models: int) -> str:
     """Return names of models as a list; of many of them, their number."""
     if len(names) == n_models > MAX_FULL:
         return f"all {n_models:,} models"
-    return names[0] if len(names) == 1 else listed_names(names, MAX_NAMED if len(names) > MAX_FULL else None)
+    shown = [name if '"' in name else quoted(name) for name in names]  # a pair of names has its marks
+    return names[0] if len(names) == 1 else listed(shown, MAX_NAMED if len(names) > MAX_FULL else None)
 
 
 def swaps_words(tested: pd.DataFrame, n_resamples: int) -> str:
