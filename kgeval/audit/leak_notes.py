@@ -130,7 +130,7 @@ def without_copied(facts: Iterable[tuple[str, Mapping[str, Any]]], which: str = 
         return f"no rank without {which}" if known else ""
     is_same = len({n for *_, n in found}) == 1
     values = [f"{value}{f' of {name}' if name else ''}{'' if is_same else f' ({n})'}" for name, value, n in found]
-    return f"MRR without {which}: {listed(values, MAX_NAMED)}{f' ({found[0][2]})' if is_same else ''}{order}"
+    return f"MRR without {which}{order}: {listed(values, MAX_NAMED)}{f' ({found[0][2]})' if is_same else ''}"
 
 
 def mean_of(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
