@@ -102,27 +102,28 @@ def _copied_notes(dataset: Dataset, splits: Sequence[str]) -> list[tuple[float, 
     return [(share, text)]
 
 
-def without_copied(facts: Iterable[tuple[str, Mapping[str, Any]]], which: str = "them") -> str:
+def without_copied(models: Iterable[tuple[str, float, Mapping[str, Any]]], which: str = "them") -> str:
     """Return the MRR of each model over the ranks of triples that may not be copied from train; empty if not known.
 
     Parameters
     ----------
-    facts : iterable of (str, mapping)
-        The name of each model, or empty for one model, and `EvaluationResult.facts`, the best over all ranks first.
-        The text names the best over the other ranks first, and says so if this is another order.
+    models : iterable of (str, float, mapping)
+        The name of each model, or empty for one model, its MRR over all ranks, and `EvaluationResult.facts`. The text
+        names the best over the other ranks first, and says so if this is another order than over all ranks.
     which : str
         The triples that are left out, in words.
 
     Examples
     --------
-    >>> without_copied([("A", {"without_copied": {"n": 40, "mrr": 0.25}}), ("B", {})])
+    >>> without_copied([("A", 0.5, {"without_copied": {"n": 40, "mrr": 0.25}}), ("B", 0.5, {})])
     'MRR without them: 0.2500 of A (40 ranks)'
-    >>> print(without_copied([("A, again", {"without_copied": {"n": 40, "mrr": 0.25}})]))
+    >>> print(without_copied([("A, again", 0.5, {"without_copied": {"n": 40, "mrr": 0.25}})]))
     MRR without them: 0.2500 of "A, again" (40 ranks)
-    >>> without_copied([("A", {"without_copied": {"n": 0}})])
+    >>> without_copied([("A", 0.5, {"without_copied": {"n": 0}})])
     'no rank without them'
     """
-    given = [(quoted(name), fact) for name, of_result in facts if (fact := of_result.get(WITHOUT_COPIED))]
+    by_all = sorted(models, key=lambda model: -model[1])
+    given = [(quoted(name), fact) for name, _, facts in by_all if (fact := facts.get(WITHOUT_COPIED))]
     known = sorted(given, key=lambda one: -one[1].get("mrr", 0.0))
     order = "" if known == given else ", in another order than over all ranks"
     found = [(name, written(fact["mrr"], 4), counted(int(fact["n"]), "rank")) for name, fact in known if "mrr" in fact]

@@ -349,11 +349,12 @@ def _leaks(parts: Sequence[DatasetRuns], leading: pd.DataFrame) -> Iterator[str]
     """
     said = list[tuple[float, str]]()
     for part in parts:
-        runs_of = {name: part.places(name) for name in leading.loc[leading["dataset"] == part.dataset, "model"]}
-        of_models = {name: [part.results[i] for i in places] for name, places in runs_of.items()}
-        order = sorted(of_models, key=lambda name: -float(np.mean([result["mrr"] for result in of_models[name]])))
-        means = [(name, leak_notes.mean_of([result.facts for result in of_models[name]])) for name in order]
-        rest = leak_notes.without_copied(means)
+        names = leading.loc[leading["dataset"] == part.dataset, "model"]
+        of_models = {name: [part.results[i] for i in part.places(name)] for name in names}
+        rest = leak_notes.without_copied(
+            (name, float(np.mean([one["mrr"] for one in of])), leak_notes.mean_of([one.facts for one in of]))
+            for name, of in of_models.items()
+        )
         for line in max((result.facts.get(LEAKS, []) for result in part.results), key=len):
             share = max(map(float, re.findall(r"(\d[\d.]*)%", line)), default=0.0)
             end = f", {rest}" if rest and leak_notes.MAY_BE_COPIED in line else ""

@@ -620,8 +620,8 @@ def compare(
     values = value_table(samples, names, confidence)
     table = difference_table(samples, values, terms)
     said = [note for note in cautions(results, names) if leak_notes.COPIED not in note]  # one note of all models
-    by_mrr = sorted(zip(names, results), key=lambda one: -one[1]["mrr"])
-    rest = leak_notes.without_copied(((name, result.facts) for name, result in by_mrr), leak_notes.COPIED)
+    models = ((name, result["mrr"], result.facts) for name, result in zip(names, results))
+    rest = leak_notes.without_copied(models, leak_notes.COPIED)
     notes = [*said, *([rest] if rest else []), *bounded_notes(samples, names)]
     if terms.cluster_name in ("triple", "query"):
         notes += entity_notes(samples, names, table)

@@ -347,7 +347,7 @@ def _add_without_copied(result: EvaluationResult, is_copied: Bools) -> None:
     value = result.rank_table.value("mrr", rows).value if len(rows) else np.nan
     if np.isfinite(value) or not len(rows):
         result.facts[leak_notes.WITHOUT_COPIED] = {"n": len(rows), **({"mrr": value} if len(rows) else {})}
-        result.notes += (leak_notes.without_copied([("", result.facts)], leak_notes.COPIED),)
+        result.notes += (leak_notes.without_copied([("", result["mrr"], result.facts)], leak_notes.COPIED),)
 
 
 def _key_notes(dataset: Dataset, protocol: Protocol) -> list[str]:

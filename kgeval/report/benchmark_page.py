@@ -111,7 +111,7 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     of_best = _compared(benchmark)
     is_several, leads = min(len(benchmark.datasets), len(places)) > 1, _leads(benchmark)
     said = [part for part in verdict.parts if "best on " not in part and "ndecided on " not in part]
-    said = said if is_several and leads else [verdict.details] * bool(verdict.details)  # a table has the others
+    said = said if leads else [verdict.details] * bool(verdict.details)  # a table has the others
     details = [f"{with_capital('; '.join(said))}."] if said else []
     details += _moved_words(of_best, benchmark.metric, not is_several)
     means = _means(benchmark, places)
@@ -166,8 +166,8 @@ def _overview(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
 
 def _leads(benchmark: Benchmark) -> list[Table]:
     """Return the difference of the two best models on each of few datasets, with the interval that decides."""
-    drawn = best_pairs(benchmark)
-    if len(benchmark.datasets) > MAX_BESIDE or benchmark.terms.baseline is not None or drawn is None:
+    has_place = 1 < len(benchmark.datasets) <= MAX_BESIDE and benchmark.terms.baseline is None
+    if not has_place or (drawn := best_pairs(benchmark)) is None:
         return []
     first, pairs_of, *others = drawn.columns
     cells = [replace(cell, note=pair.text) for cell, pair in zip(first.cells, pairs_of.cells)]

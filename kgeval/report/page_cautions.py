@@ -42,9 +42,8 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
     leaking = max((result.facts.get("leak_notes", []) for result in report.results), key=len)
     if report.dataset is not None:  # a result of an earlier version has no such fact
         leaking = leak_notes.notes_on_leaks(report.dataset, report.results[0].protocol.splits)
-    leading = sorted(named[: len(report.detailed)], key=lambda one: -one[1]["mrr"])
-    facts = [(name if len(named) > 1 else "", result.facts) for name, result in leading]
-    said = [*leaking, leak_notes.without_copied(facts, leak_notes.COPIED)]
+    models = [(name if len(named) > 1 else "", one["mrr"], one.facts) for name, one in named[: len(report.detailed)]]
+    said = [*leaking, leak_notes.without_copied(models, leak_notes.COPIED)]
     lines += [" ".join(f"{with_capital(line)}." for line in said if line)] if leaking else []
     said = [(name, note) for name, result in named for note in notes_of(result)]
     doubts = [pair for pair in said if pair[0] in report.names[:2] and any(word in pair[1] for word in SUSPICIONS)]

@@ -440,13 +440,19 @@ def test_the_words_of_the_mrr_without_copies():
     """The best first; one number of ranks if all have it, else each its own; a model without such ranks is left out."""
     facts = {name: {"without_copied": {"n": n, "mrr": mrr}} for name, n, mrr in (("A", 40, 0.25), ("B", 40, 0.5))}
     text = "MRR without them: 0.5000 of B and 0.2500 of A (40 ranks)"
-    assert without_copied(reversed(facts.items())) == text
+    over_all = {"A": 0.3, "B": 0.4, "C": 0.2, "D": 0.1, "E": 0.1}
+
+    def models(facts):
+        return [(name, over_all[name], of) for name, of in facts.items()]
+
+    assert without_copied(models(facts)) == without_copied(reversed(models(facts))) == text
     said = text.replace(":", ", in another order than over all ranks:")
-    assert without_copied(facts.items()) == said
-    facts = dict(reversed(facts.items()))
+    over_all["A"] = 0.5
+    assert without_copied(models(facts)) == without_copied(reversed(models(facts))) == said
+    over_all["A"] = 0.3
     facts |= {"C": {"without_copied": {"n": 8, "mrr": 0.125}}, "D": {"without_copied": {"n": 0}}, "E": {}}
     text = "MRR without them: 0.5000 of B (40 ranks), 0.2500 of A (40 ranks) and 0.1250 of C (8 ranks)"
-    assert without_copied(facts.items()) == text
+    assert without_copied(models(facts)) == text
     assert mean_of([facts["A"], facts["B"]]) == {"without_copied": {"n": 40.0, "mrr": 0.375}}
     assert mean_of([facts["A"], facts["C"]]) == mean_of([facts["A"], {}]) == mean_of([{}]) == {}
 
