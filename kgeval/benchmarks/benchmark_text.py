@@ -12,7 +12,9 @@ from kgeval.base.terminal import Screen
 from kgeval.base.wording import shown_line, with_capital
 from kgeval.benchmarks.tables import best_pairs, mean_table, pair_table, paper_table
 from kgeval.comparison.texts import exchangeable_words, holm_words, swaps_words
+from kgeval.comparison.verdict import model_name, shown_name
 from kgeval.display import html
+from kgeval.display.differences import gains_and_losses, moved_words
 from kgeval.display.html import Markup
 from kgeval.display.html_tables import html_table, unbroken
 from kgeval.display.media import metric_as_group, text_table
@@ -37,7 +39,7 @@ def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
     screen : Screen
     """
     headline = screen.bold(screen.wrapped(benchmark.verdict.headline))
-    said = [headline, screen.lines([*_details(benchmark), *_doubts(benchmark)])]
+    said = [headline, screen.lines([*_details(benchmark), *moved_lines(benchmark), *_doubts(benchmark)])]
     tables = [mean_table(benchmark), *([pair_table(benchmark, screen)] if len(benchmark.differences) else [])]
     return ["\n".join(filter(None, said)), *(text_table(table, screen) for table in tables)]
 
@@ -46,6 +48,27 @@ def _details(benchmark: Benchmark) -> list[str]:
     """Return the clauses of `BenchmarkVerdict.details`, each as a sentence of its own."""
     parts = [part for part in benchmark.verdict.parts if part in benchmark.verdict.details]
     return [with_capital(part) if part.startswith("undecided on ") else part for part in parts]
+
+
+def moved_lines(benchmark: Benchmark) -> list[str]:
+    """Return where the best model loses most on each dataset; of one dataset, also where it gains most.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    """
+    found, metric = benchmark.relations, benchmark.metric
+    if len(benchmark.datasets) > 1:
+        losses = {name: moved_words(frame, metric, verbs=(None, "")) for name, frame in found.items()}
+        text = "; ".join(f"{shown_name(name)}: {words or 'none'}" for name, words in losses.items())
+        whom = "second model" if benchmark.terms.baseline is None else "baseline"
+        return [f"Largest losses to the {whom}: {text}"] if text else []
+    return [
+        line
+        for frame in found.values()
+        if len(frame) > 1
+        for line in gains_and_losses(frame, metric, list(map(model_name, frame.attrs["models"])))
+    ]
 
 
 def _doubts(benchmark: Benchmark) -> list[str]:
@@ -109,7 +132,7 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     shown = replace(means, columns=metric_as_group(means.columns)[not is_several :])
     return html.panel(
         verdict.headline,
-        *(html.line(unbroken(shown_line(f"{part}."))) for part in _details(benchmark)),
+        *(html.line(unbroken(shown_line(f"{part}."))) for part in (*_details(benchmark), *moved_lines(benchmark))),
         html_table(shown),
         None if best is None else html_table(best),
         html.lines([f"{note}." for note in benchmark.notes[:MAX_NOTES]]),

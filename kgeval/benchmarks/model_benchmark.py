@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +21,7 @@ from kgeval.base.checks import GONE, check_one_of, counted, listed, names_unknow
 from kgeval.base.files import replacing
 from kgeval.base.terminal import Screen
 from kgeval.base.wording import quoted
-from kgeval.benchmarks import benchmark_text, cells, tables
+from kgeval.benchmarks import benchmark_text, cells, groups, tables
 from kgeval.benchmarks.across import AcrossDatasets, across_datasets
 from kgeval.benchmarks.runs import Run, read_runs
 from kgeval.benchmarks.verdict import BenchmarkVerdict, benchmark_verdict
@@ -30,7 +31,7 @@ from kgeval.comparison.margins import KINDS, check_margin, largest_difference, m
 from kgeval.comparison.rows import Compared, Pair, row_of
 from kgeval.display.fields import csv_text, frame_fields
 from kgeval.display.media import latex_table, narrow_markdown
-from kgeval.errors import MetricError
+from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import BRIEF_METRICS
 from kgeval.results.clustering import CLUSTERS
@@ -124,6 +125,79 @@ class Benchmark(Compared):
             If the benchmark does not have the metric.
         """
         return across_datasets(self, metric)
+
+    @names_unknown_arguments()
+    def by(
+        self, column: str, dataset: str | None = None, first: str | None = None, second: str | None = None
+    ) -> pd.DataFrame:
+        """Return the difference between two models within each group of the ranks of a dataset, over all their runs.
+
+        Parameters
+        ----------
+        column : str
+            As in `Comparison.by`: ``"relation"``, ``"side"``, ``"pattern"``, or another column of one of the results.
+        dataset : str, optional
+            By default the only one.
+        first, second : str, optional
+            Names of two models; by default the two with the best means on the dataset, or the best and the baseline.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As `Comparison.by`, for the primary metric: ``value_first`` and ``value_second`` are means over the runs,
+            and intervals and decisions come from the test of `differences`, within the group: they are about other
+            seeds, too. ``low_corrected, high_corrected`` are corrected for the number of groups (Bonferroni). The
+            contributions add up to the difference of the means; those of a metric that is no mean are linearised for
+            each run. If each model of the dataset has one run, the table is that of `Comparison.by`.
+            ``attrs["models"]`` holds both names.
+
+        Raises
+        ------
+        MetricError
+            As `Comparison.by`, or if a model has no run on the dataset.
+        ProtocolError
+            If a name is unknown, if both models are the same, or if `dataset` is missing and there are several.
+
+        Examples
+        --------
+        >>> import kgeval as kg
+        >>> dataset = kg.Dataset.from_arrays(test=[[i, i % 2, (i + 1) % 9] for i in range(9)],
+        ...                                  n_entities=9, n_relations=2)
+        >>> def run(step):
+        ...     return kg.evaluate(lambda s, p, o: -((o - s - step) % 9), dataset)
+        >>> bench = kg.benchmark({("A", 1, "ring"): run(1), ("A", 2, "ring"): run(0), ("B", 1, "ring"): run(3)})
+        >>> bench.by("relation")[["n", "value_first", "value_second"]].round(4).values.tolist()
+        [[10.0, 0.75, 0.125], [8.0, 0.75, 0.125]]
+        """
+        if dataset is None and len(self.datasets) > 1:
+            raise ProtocolError(f"dataset= is needed, since there are {listed(self.datasets)}")
+        name = self.datasets[0] if dataset is None else check_one_of("dataset", dataset, self.datasets)
+        rows, baseline = tables.placed_rows(self), self.terms.baseline
+        order = [row["model"] for row in rows if row["dataset"] == name and math.isfinite(row["mean"])]
+        one = check_one_of("first", order[0] if first is None and order else first, self.models)
+        rivals = [model for model in (baseline, *order) if model not in (None, one)]
+        other = check_one_of("second", rivals[0] if second is None and rivals else second, self.models)
+        if one == other:
+            raise ProtocolError(f"first and second must be two different models; got {one!r} twice")
+        keys = {self.metric: self.keys[self.metric]}
+        part = cells.DatasetRuns.of(name, self.results, self.alignments[name], keys, self.terms.cluster)
+        total = 0.0
+        if baseline in (None, one, other):  # else the two models have no test over all ranks
+            row = row_of(self.differences, self.metric, one, other, name)
+            total = row["difference"] if row["better"] else 0.0
+        frame = groups.group_differences(part, [*dict.fromkeys([one, other, *order])], column, self.terms, total)
+        frame.attrs["models"] = one, other
+        return frame
+
+    @cached_property
+    def relations(self) -> dict[str, pd.DataFrame]:
+        """The tables ``by("relation", dataset)`` of the datasets with two models whose results do not differ."""
+        found = dict[str, pd.DataFrame]()
+        for dataset, alignment in self.alignments.items():
+            if self.values[dataset].notna().sum() > 1 and not alignment.differing:
+                with suppress(MetricError):  # the metric is no function of means
+                    found[dataset] = self.by("relation", dataset)
+        return found
 
     @names_unknown_arguments()
     def equivalence(self, margin: float, kind: str = "equivalence") -> pd.DataFrame:

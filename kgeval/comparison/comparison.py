@@ -43,11 +43,12 @@ from kgeval.comparison.margins import equivalence_table
 from kgeval.comparison.names import check_rivals, models_of, several_results
 from kgeval.comparison.panels import comparison_panel
 from kgeval.comparison.rows import Compared, best_first, decided_rows, pairs_of, row_of
-from kgeval.comparison.tables import differences_text, values_text
+from kgeval.comparison.tables import answer_text, values_text
 from kgeval.comparison.texts import brief_header, header_lines
 from kgeval.comparison.verdict import Verdict, verdict_of
 from kgeval.data.frames import with_labels
 from kgeval.data.known import SETTINGS
+from kgeval.display.differences import screen_differences
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import COMPARED_METRICS
@@ -265,17 +266,11 @@ class Comparison(Compared):
         label = next(iter(self.keys)) if metric is None else self._label(metric)
         key = self.keys[label]
         sample = self.sample(key)
-        codes, labels, is_ordered = groups_by(self, column, sample.rows, (i, j))
         decided = 0.0
         if self.names[j] in self.rivals(self.names[i]):
             row = row_of(self.differences, label, self.names[i], self.names[j])
             decided = row["difference"] if row["better"] else 0.0
-        groups = (sample.groups_of(codes), labels)
-        frame = group_table(sample, (i, j), self.terms, groups, decided)
-        frame.index.name = column
-        if is_ordered:
-            return frame
-        return frame.sort_index().sort_values("contribution", key=np.abs, ascending=False, kind="stable")
+        return group_table(sample, (i, j), self.terms, sample.groups_by(column, self.names, (i, j)), decided)
 
     @names_unknown_arguments(metric="metrics=")
     def averages(
@@ -333,7 +328,9 @@ class Comparison(Compared):
         pair, pairs = self._model_indices(first, second), []
         for label in labels:
             sample = self.sample(self.keys[label])
-            codes = [groups_by(self, column, sample.rows, pair)[0] for column in group_names(columns)]
+            codes = [
+                groups_by(self.results, self.names, name, sample.rows, pair).codes for name in group_names(columns)
+            ]
             # (ranks,): ranks of one group have the same label in all columns.
             groups = np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].reshape(len(codes[0]))
             for average in ("micro", "macro", *(["weighted"] if checked is not None else [])):
@@ -511,9 +508,9 @@ class Comparison(Compared):
 
     def __repr__(self) -> str:
         screen = replace(Screen.of(sys.stdout), has_styles=False)
-        tables = values_text(self, "table", screen), differences_text(self, screen)
+        shown = values_text(self, "table", screen), screen_differences(self.differences, self.alpha, screen)
         about, notes = brief_header(self, "in Python .header()")
-        return "\n\n".join([screen.lines([self.verdict.sentence]), *tables, screen.lines([*about, *notes])])
+        return "\n\n".join([answer_text(self, screen), *shown, screen.lines([*about, *notes])])
 
     def _repr_html_(self) -> str:
         return comparison_panel(self)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ import pandas as pd
 from kgeval.base.checks import Ids, Reals, grouped
 from kgeval.base.wording import between, listed_names, signed
 from kgeval.comparison.alignment import sides_of_key
+from kgeval.comparison.groups import Groups, groups_by
 from kgeval.comparison.names import models_of
 from kgeval.comparison.rows import Pair, Settings, decided_rows, pairs_of
 from kgeval.data.row_keys import group_rows
@@ -127,6 +128,19 @@ class PairedObservations:
             order, starts = group_rows(*query_columns(result.table.iloc[result_rows]))
             orders.append(np.argsort(queries[order[starts[:-1]]]))
         return cls(results, key, tuple(rows), tuple(orders), clusters, row_clusters, queries)
+
+    def groups_by(self, column: str, names: Sequence[str], pair: tuple[int, int]) -> Groups:
+        """Return the group of each observation.
+
+        Parameters
+        ----------
+        column : str
+        names : sequence of str
+        pair : tuple of int
+            As in `kgeval.comparison.groups.groups_by`.
+        """
+        of_ranks = groups_by(self.results, names, column, self.rows, pair)
+        return of_ranks._replace(codes=self.groups_of(of_ranks.codes))
 
     def groups_of(self, rank_groups: Ids) -> Ids:
         """Return the group of each observation, given the group of each rank.
@@ -466,9 +480,9 @@ def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]
             usual = between(row["low_95"], row["high_95"], has_signs=True)
             pair, heading = listed_names([row["first"], row["second"]]), display_of(label).heading
             yield (
-                f"{pair}: for other entities (clusters by entity: ranks with the same entity are taken as dependent), "
-                f"the 95% interval of the difference in {heading} is {ratio:.1f} times as wide, {limits} instead of "
-                f"{usual} (neither is corrected), and {'excludes' if is_sure else 'contains'} 0"
+                f"{pair}: for other entities, the 95% interval of the difference in {heading} is {limits}, {ratio:.1f} "
+                f"times as wide as {usual}, which is for other triples of these entities (ranks that share an entity "
+                f"depend on each other; neither is corrected), and {'excludes' if is_sure else 'contains'} 0"
             )
 
 
@@ -520,8 +534,8 @@ def _joined(reasons: Mapping[str, str]) -> str:
 def group_table(
     sample: PairedObservations,
     pair: tuple[int, int],
-    terms: ComparisonSettings,
-    groups: tuple[Ids, Sequence[str]],
+    terms: Settings,
+    groups: Groups,
     total: float = 0.0,
 ) -> pd.DataFrame:
     """Return the difference between two results within each group, and the contribution of each group.
@@ -531,63 +545,81 @@ def group_table(
     sample : PairedObservations
     pair : tuple of int
         The indices of the two results.
-    terms : ComparisonSettings
-    groups : tuple of an int64 array, shape (observations,), and a sequence of str
-        The group of each observation, as an index into the labels of the groups.
+    terms : Settings
+    groups : Groups
+        From `PairedObservations.groups_by`.
     total : float
         The difference over all observations if it is significant, else 0.
 
     Returns
     -------
     pandas.DataFrame
-        See `Comparison.by`; the groups are in the order of their labels' indices.
+        See `Comparison.by`.
 
     Raises
     ------
     MetricError
         If the metric over all observations is undefined, or not a function of means.
     """
-    first, second = (sample.moments(i) for i in pair)
+    whole = [sample.moments(i) for i in pair]
     low, high = sample.key.bounds
     bounds = low - high, high - low
-    parts, is_exact = _contributions(first, second)
-    codes, labels = groups
-    # `np.split` returns one array per group: the indices of the observations of the group.
-    order, starts = group_rows(codes)
-    rows_by_group = np.split(order, starts[1:-1])
-    records = {}
-    for rows in rows_by_group:
-        record: dict[str, Any] = {"n": len(rows), "share": len(rows) / len(parts)}
-        record |= {"decided": False, "reversed": False, "reason": ""}
-        try:
-            both_moments = [sample.part(i, whole, rows) for i, whole in zip(pair, (first, second))]
-        except MetricError as error:  # undefined in the group, such as an adjusted metric with one candidate
-            both_moments, record["reason"] = [], str(error)
-        if both_moments:
-            clusters = sample.clusters.take(rows)
-            # Bonferroni's correction: of many groups, some have an interval beyond 0 by chance.
-            alpha = terms.alpha / len(rows_by_group)
-            within, corrected = paired_intervals(
-                both_moments[0], both_moments[1], clusters, (terms.confidence, 1.0 - alpha), bounds
-            )
-            record |= {"value_first": float(both_moments[0].number), "value_second": float(both_moments[1].number)}
-            record |= {"difference": within.value, "low": within.low, "high": within.high, "reason": within.reason}
-            record["n_effective"] = within.n_effective
-            low, high = corrected.low, corrected.high
-            if low > 0.0 or high < 0.0:
-                # The t test of a few differing triples rejects too often; no test of them could reject at this level.
-                n_differing = int(gap_sums(both_moments[0], both_moments[1], clusters.first).any(axis=1).sum())
-                record["decided"] = 2.0 ** (1 - n_differing) <= alpha
-                record["reversed"] = record["decided"] and (low > 0.0 > total or high < 0.0 < total)
-                low, high = (low, high) if record["decided"] else (min(low, 0.0), max(high, 0.0))
-            record |= {"low_corrected": low, "high_corrected": high}
-        record["contribution"] = float(parts[rows].sum()) / len(parts)
-        records[labels[codes[rows[0]]]] = record
-    frame = pd.DataFrame(list(records.values()), index=pd.Index(list(records), dtype=object), columns=[*GROUP_COLUMNS])
-    frame.attrs["groups"] = len(frame)
-    frame.attrs["difference"] = float(first.number - second.number)
+    parts, is_exact = _contributions(*whole)
+
+    def within(rows: Ids, alpha: float) -> dict[str, Any]:
+        first, second = (sample.part(i, moments, rows) for i, moments in zip(pair, whole))
+        clusters = sample.clusters.take(rows)
+        usual, corrected = paired_intervals(first, second, clusters, (terms.confidence, 1.0 - alpha), bounds)
+        low, high, is_decided = corrected.low, corrected.high, False
+        if low > 0.0 or high < 0.0:
+            # The t test of a few differing triples rejects too often; no test of them could reject at this level.
+            n_differing = int(gap_sums(first, second, clusters.first).any(axis=1).sum())
+            is_decided = 2.0 ** (1 - n_differing) <= alpha
+            low, high = (low, high) if is_decided else (min(low, 0.0), max(high, 0.0))
+        values = {"value_first": float(first.number), "value_second": float(second.number), "difference": usual.value}
+        ends = {"low": usual.low, "high": usual.high, "low_corrected": low, "high_corrected": high}
+        return {**values, **ends, "decided": is_decided, "n_effective": usual.n_effective, "reason": usual.reason}
+
+    frame = grouped_frame(groups, parts, terms.alpha, within, total)
+    frame.attrs["difference"] = float(whole[0].number - whole[1].number)
     frame.attrs["contribution"] = "exact" if is_exact else "linearised"
     return frame
+
+
+def grouped_frame(
+    groups: Groups, contributions: Reals, alpha: float, within: Callable[[Ids, float], dict[str, Any]], total: float
+) -> pd.DataFrame:
+    """Return a table of groups, with what `within` returns for the observations of each, and the corrected level.
+
+    Parameters
+    ----------
+    groups : Groups
+    contributions : float64 array, shape (observations,)
+        Their mean is the difference over all observations.
+    alpha : float
+        The level of all groups together; of many, some have an interval beyond 0 by chance (Bonferroni's correction).
+    within : function
+        May raise a MetricError, which becomes the reason why values are NaN.
+    total : float
+        As in `group_table`.
+    """
+    codes, labels = groups.codes, groups.labels
+    order, starts = group_rows(codes)
+    rows_by_group, records = np.split(order, starts[1:-1]), {}
+    for rows in rows_by_group:
+        record: dict[str, Any] = {"n": len(rows), "share": len(rows) / len(codes), "decided": False, "reason": ""}
+        record["contribution"] = float(contributions[rows].sum()) / len(codes)
+        try:
+            record |= within(rows, alpha / len(rows_by_group))
+        except MetricError as error:  # undefined in the group, such as an adjusted metric with one candidate
+            record["reason"] = str(error)
+        record["reversed"] = record["decided"] and record["difference"] * total < 0.0
+        records[labels[codes[rows[0]]]] = record
+    frame = pd.DataFrame(list(records.values()), index=pd.Index(list(records), dtype=object), columns=[*GROUP_COLUMNS])
+    frame.attrs["groups"], frame.index.name = len(frame), groups.column
+    if groups.is_ordered:
+        return frame
+    return frame.sort_index().sort_values("contribution", key=np.abs, ascending=False, kind="stable")
 
 
 def _contributions(first: Moments, second: Moments) -> tuple[Reals, bool]:

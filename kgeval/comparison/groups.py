@@ -1,9 +1,9 @@
-"""The group of each compared rank by a column of the results; `Comparison.by` and `Comparison.averages` use it."""
+"""The group of each compared rank by a column; `Comparison.by`, `Comparison.averages` and `Benchmark.by` use it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,33 +14,39 @@ from kgeval.features.columns import FEATURES
 from kgeval.results.evaluation_result import BREAKDOWNS, EvaluationResult, group_column, rank_groups
 from kgeval.results.times import split_period
 
-if TYPE_CHECKING:  # these modules import this one
-    from kgeval.comparison.comparison import Comparison
+
+class Groups(NamedTuple):
+    """The group of each rank or observation: an index into the labels of the groups, which may have an order."""
+
+    column: str
+    codes: Ids
+    labels: list[str]
+    is_ordered: bool
 
 
 def groups_by(
-    comparison: Comparison, column: str, rows: Sequence[Ids], pair: tuple[int, int]
-) -> tuple[Ids, list[str], bool]:
-    """Return the group of each compared rank, the labels of the groups, and whether the groups have an order.
+    results: Sequence[EvaluationResult], names: Sequence[str], column: str, rows: Sequence[Ids], pair: tuple[int, int]
+) -> Groups:
+    """Return the group of each compared rank.
 
     The column is taken from the results of the `pair` that have the column, else from another result. If no result has
     the column, it is computed from the dataset of the first result whose dataset is in memory.
 
     Parameters
     ----------
-    comparison : Comparison
+    results : sequence of EvaluationResult
+    names : sequence of str
+        The names of the results.
     column : str
     rows : sequence of int64 arrays, shape (ranks,)
         One array per result: the indices of the compared ranks in its table.
     pair : tuple of int
-        The indices of two models.
+        The indices of two results.
 
     Returns
     -------
-    codes : int64 array, shape (ranks,)
-        The group of each rank, as an index into `labels`.
-    labels : list of str
-    is_ordered : bool
+    Groups
+        With ``codes`` of shape (ranks,).
 
     Raises
     ------
@@ -49,7 +55,6 @@ def groups_by(
     DataError
         If the column is a feature that no result has, and no result has its dataset in memory.
     """
-    results, names = comparison.results, comparison.names
     order = [*pair, *(k for k in range(len(results)) if k not in pair)]
     holders = {k: results[k] for k in order if {column, split_period(column)[0]} & {*results[k].columns.columns}}
     if column in BREAKDOWNS or (not holders and column not in FEATURES):
@@ -76,7 +81,7 @@ def groups_by(
             )
     values = group_column(holders[chosen[0]], column)
     is_ordered = isinstance(values, pd.Categorical) and bool(values.ordered)
-    return codes[0], labels[0], is_ordered
+    return Groups(column, codes[0], labels[0], is_ordered)
 
 
 def _with_feature(

@@ -40,12 +40,12 @@ def comparison_panel(comparison: Comparison) -> Markup:
         replace(table, notes=[*table.notes, ("", f"bold: decided (Holm, {counted(len(rows), 'test')})")])
     )
     title, *more = verdict.parts
-    moves, cautions = leader_moves(comparison), [note for note in comparison.notes if not is_description(note)][:1]
+    cautions = [note for note in comparison.notes if not is_description(note)][:1]
     ranks = f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].facts['dataset']}, paired"
     return html.panel(
         title if is_plain else f"Undecided: {title}",
         html.line(unbroken(shown_line(f"{with_capital('; '.join([*more, ranks]))}."))),
-        html.lines([f"{text}." for text in filter(None, [moves, *cautions])]),
+        html.lines([f"{text}." for text in (*leader_moves(comparison), *cautions)]),
         _values(comparison, verdict.metric),
         differences if len(brief) <= MAX_PAIRS else html.folded(counted(len(brief), "difference"), differences),
         html.folded("All metrics", html_table(shown_values(comparison))),

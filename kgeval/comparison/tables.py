@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kgeval.base.terminal import PIPE, Screen
+from kgeval.base.wording import with_capital
 from kgeval.comparison.rows import model_order
 from kgeval.comparison.texts import protocol_comment, ties_line
 from kgeval.comparison.verdict import leaders_of, model_name
-from kgeval.display.differences import moved_words, screen_differences
+from kgeval.display.differences import gains_and_losses
 from kgeval.display.media import drawn
 from kgeval.display.table import BOLD, Note, Table, frame_table, widths_words
 from kgeval.errors import MetricError
@@ -79,20 +80,22 @@ def values_text(comparison: Comparison, style: str, screen: Screen = PIPE, inter
     return drawn(table, style, screen, protocol_comment(zip(comparison.names, comparison.results), ties))
 
 
-def differences_text(comparison: Comparison, screen: Screen) -> str:
-    """Return the differences for a terminal, and below them the relations on which the leader gains and loses most.
+def answer_text(comparison: Comparison, screen: Screen) -> str:
+    """Return the verdict for a terminal, its first clause bold, and where the best model gains and loses most.
 
     Parameters
     ----------
     comparison : Comparison
     screen : Screen
     """
-    shown, moved = screen_differences(comparison.differences, comparison.alpha, screen), leader_moves(comparison)
-    return f"{shown}\n{screen.lines([moved])}" if moved else shown
+    first, *more = comparison.verdict.parts
+    said = [with_capital("; ".join(more))] if more else []
+    lines = screen.bold(screen.wrapped(first)), screen.lines([*said, *leader_moves(comparison)])
+    return "\n".join(filter(None, lines))
 
 
-def leader_moves(comparison: Comparison) -> str:
-    """Return on which relations the best model gains and loses most against the second; empty if there is none.
+def leader_moves(comparison: Comparison) -> list[str]:
+    """Return on which relations the best model gains and loses most against the second; nothing if there is none.
 
     Parameters
     ----------
@@ -103,6 +106,5 @@ def leader_moves(comparison: Comparison) -> str:
     try:
         groups = comparison.by("relation", metric, best, rivals[0]) if rivals else comparison.values[:0]
     except MetricError:  # the metric has no contributions
-        return ""
-    moved = moved_words(groups, metric) if len(groups) > 1 else ""
-    return f"{model_name(best)} against {model_name(rivals[0])}, over all ranks: {moved}" if moved else ""
+        return []
+    return gains_and_losses(groups, metric, [model_name(best), model_name(rivals[0])]) if len(groups) > 1 else []

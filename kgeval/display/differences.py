@@ -256,6 +256,23 @@ def moved_words(
     return "; ".join([*said, *(["all undecided"] if are_open else [])])
 
 
+def gains_and_losses(
+    groups: pd.DataFrame, metric: str, models: Sequence[str], n: int = 1, labels: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return a line on the groups where a model gains most over another, and one on those where it loses most to it.
+
+    Parameters
+    ----------
+    groups, metric, n, labels
+        As in `moved_words`.
+    models : sequence of str
+        What to call the first of the two models, and the second.
+    """
+    first, second = models
+    verbs = (f"{first} gains most over {second} on ", None), (None, f"{first} loses most to {second} on ")
+    return list(filter(None, (moved_words(groups, metric, n, labels, one) for one in verbs)))
+
+
 def leader_first(differences: pd.DataFrame) -> pd.DataFrame:
     """Return rows of pairs, each metric by itself, in the order of the models: the more pairs one leads, the earlier.
 

@@ -19,7 +19,8 @@ import pandas as pd
 from kgeval._version import __version__
 from kgeval.base.checks import grouped, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
-from kgeval.base.wording import printable, quoted, shown_label, signed, with_capital
+from kgeval.base.wording import printable, shown_label, signed, with_capital
+from kgeval.benchmarks.benchmark_text import moved_lines
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.tables import (
     CHANCE,
@@ -31,19 +32,17 @@ from kgeval.benchmarks.tables import (
     placed_rows,
     table_notes,
 )
-from kgeval.comparison.comparison import compare
-from kgeval.comparison.rows import NO_RUN, best_first, row_of
+from kgeval.comparison.rows import NO_RUN, row_of
 from kgeval.comparison.texts import holm_words, is_description
 from kgeval.comparison.verdict import shown_name
-from kgeval.display.differences import moved, moved_words, shown_differences
+from kgeval.display.differences import moved, shown_differences
 from kgeval.display.html import interval_bar, model_class
 from kgeval.display.table import BOLD, Cell, Column, Table, heading_of, titled
-from kgeval.errors import DataError, MetricError
+from kgeval.errors import DataError
 from kgeval.metrics.grammar import display_of
 from kgeval.report import document as page
 
 Rows = Sequence[Mapping[Any, Any]]
-Compared = Mapping[str, tuple[str, str, pd.DataFrame]]
 MAX_COLUMNS = 3  # metrics whose intervals stand beside the values, not below them
 MAX_NAME = 24  # characters of a dataset in the heading of a column
 N_MOVED = 3  # relations with the largest gains, and with the largest losses, of each dataset
@@ -108,19 +107,18 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     notes = [f"{note if note.startswith(names) else with_capital(note)}." for note in benchmark.notes]
     grave = [note for note in notes if not is_description(note)][: page.N_OPEN]
     rest = [note for note in notes if note not in grave]
-    of_best = _compared(benchmark)
     is_several, leads = min(len(benchmark.datasets), len(places)) > 1, _leads(benchmark)
     said = [part for part in verdict.parts if "best on " not in part and "ndecided on " not in part]
     said = said if leads else [verdict.details] * bool(verdict.details)  # a table has the others
     details = [f"{with_capital('; '.join(said))}."] if said else []
-    details += _moved_words(of_best, benchmark.metric, not is_several)
+    details += [f"{line}." for line in moved_lines(benchmark)]
     means = _means(benchmark, places)
     shown = page.Beside([_overview(benchmark, places), *leads]) if is_several else means
     first: list[page.PagePart] = [shown, page.Lines(grave, "caution")]
     made = [page.first_section(title, verdict.headline, "", details, first)]
     made += [page.Section("metrics", "All metrics", [means])] if is_several else []
     made += [_differences(benchmark)] if len(benchmark.differences) else []
-    made += _where(of_best, benchmark.metric)
+    made += _where(benchmark)
     if is_several:
         made.append(page.Section("together", "Datasets together", [page.Lines(benchmark.across().lines()[1:])]))
     made += [page.Section("notes", "More notes", [page.Lines(rest)])] if rest else []
@@ -173,12 +171,6 @@ def _leads(benchmark: Benchmark) -> list[Table]:
     cells = [replace(cell, note=pair.text) for cell, pair in zip(first.cells, pairs_of.cells)]
     caption = f"The two best models on each dataset. {DECIDED_MARKS}"
     return [Table([replace(first, cells=cells), *others], caption=caption, name="leads", kind="pairs")]
-
-
-def _best_two(benchmark: Benchmark, dataset: str) -> list[str]:
-    """Return the two best models on a dataset by their means, the best first."""
-    values = {str(model): value for model, value in benchmark.values[dataset].dropna().items()}
-    return list(best_first(values, bool(benchmark.keys[benchmark.metric].higher_is_better))[:2])
 
 
 def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
@@ -240,53 +232,14 @@ def _differences(benchmark: Benchmark) -> page.Section:
     return page.Section("differences", "Differences", parts, "Which models differ, and by how much?")
 
 
-def _compared(benchmark: Benchmark) -> Compared:
-    """Return the second model, a title and the relations on which it and the best model differ, for each dataset.
-
-    Of each model the run nearest to its mean is compared: the title names both, with their difference over all ranks.
-    """
-    metric, found = benchmark.metric, dict[str, tuple[str, str, pd.DataFrame]]()
-    decimals = display_of(metric).decimals
-    for dataset, alignment in benchmark.alignments.items():
-        values, order = benchmark.values[dataset], _best_two(benchmark, dataset)
-        if not benchmark.verdict.leaders.get(dataset) or alignment.overridden:
-            continue
-        gaps = {
-            run: round(abs(result[metric] - values[run.model]), 9)
-            for run, result in benchmark.results.items()
-            if run.dataset == dataset
-        }
-        of_models = [min((run for run in gaps if run.model == name), key=gaps.__getitem__) for name in order]
-        runs = {run.name: benchmark.results[run] for run in of_models}
-        compared = compare(runs, metrics=metric, cluster=benchmark.terms.cluster, confidence=benchmark.terms.confidence)
-        try:
-            frame = compared.by("relation")
-        except MetricError:  # the metric has no contributions
-            continue
-        sizes = row_of(compared.differences, metric, *runs)["difference"], values[order[0]] - values[order[1]]
-        if min(sizes) * max(sizes) > 0.0:  # else of these runs, the other model is better
-            overall, of_means = (signed(size, decimals) for size in sizes)
-            title = f"{dataset}: {' - '.join(runs)}: {overall} over all; of the means {of_means}"
-            found[dataset] = of_models[1].name, title, frame
-    return found
-
-
-def _moved_words(of_best: Compared, metric: str, has_one: bool) -> list[str]:
-    """Return the sentence on the largest loss on each dataset; of one dataset, also on the largest gain."""
-    if has_one:
-        said = [(second, moved_words(frame, metric)) for second, _, frame in of_best.values()]
-        return [f"Against {quoted(second)}: {words}." for second, words in said if words]
-    losses = {name: moved_words(frame, metric, verbs=(None, "")) for name, (*_, frame) in of_best.items()}
-    text = "; ".join(f"{shown_name(name)}: {words or 'none'}" for name, words in losses.items())
-    return [f"Largest losses to the second model: {text}."] if text else []
-
-
-def _where(of_best: Compared, metric: str) -> list[page.Section]:
+def _where(benchmark: Benchmark) -> list[page.Section]:
     """Return the section on the relations on which the best model of each dataset gains and loses most."""
-    parts, least = dict[str, pd.DataFrame](), 10.0 ** (1 - display_of(metric).decimals)  # smaller ones are about 0
-    for _, title, frame in of_best.values():
+    metric, parts = benchmark.metric, dict[str, pd.DataFrame]()
+    least = 10.0 ** (1 - display_of(metric).decimals)  # smaller differences are about 0
+    for dataset, frame in benchmark.relations.items():
         kept = frame[frame["difference"].abs() >= least].sort_values("decided", ascending=False, kind="stable")
-        parts[title] = pd.concat(moved(kept, metric, N_MOVED))
+        overall = signed(frame.attrs["difference"], display_of(metric).decimals)
+        parts[f"{dataset}: {' - '.join(frame.attrs['models'])} ({overall})"] = pd.concat(moved(kept, metric, N_MOVED))
     groups = [(title, len(part)) for title, part in parts.items() if len(part)]
     if not groups:
         return []
@@ -299,10 +252,11 @@ def _where(of_best: Compared, metric: str) -> list[page.Section]:
         Column.of_differences("contribution", [(size,) for size in rows["contribution"]], metric, decided),
         Column.of_counts("ranks", rows["n"]),
     ]
+    whom = "second" if benchmark.terms.baseline is None else "baseline"
     caption = (
-        f"Best model - second, of each the run nearest to its mean: at most {N_MOVED} "
-        "relations with the largest contributions to gains, then to losses, decided ones first. Contribution: to the "
-        "difference over all ranks. Bold: decided, the interval, corrected for the number of relations, excludes 0."
+        f"Best model - {whom}, means over their runs: at most {N_MOVED} relations with the largest contributions to "
+        "gains, then to losses, decided ones first. Contribution: to the difference over all ranks. Bold: decided, the "
+        "interval, corrected for the number of relations, excludes 0."
     )
     table = Table(columns, caption=caption, name="where", groups=groups, kind="gains")
     return [page.Section("where", "Where they differ", [table], "Where does the best model gain and lose?", "Where")]

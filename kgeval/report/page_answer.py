@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kgeval.base.wording import percent, with_capital, written
 from kgeval.comparison.verdict import model_name, shown_name
-from kgeval.display.differences import difference_matrix, moved_words, shown_differences
+from kgeval.display.differences import difference_matrix, gains_and_losses, moved_words, shown_differences
 from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.grammar import display_of
 from kgeval.report.document import N_OPEN, Beside, Fold, PagePart, Section, Text, cautions, first_section
@@ -36,7 +36,7 @@ def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Sectio
     details = [f"{with_capital('; '.join(rest))}."] if rest else []
     for name, label in report.relation_labels.items():  # a label that is shown has one short form in all sentences
         details = [text.replace(shown_name(name), label) for text in details]
-    details += [*losses_to_others(report), *gained(report)]
+    details += moves(report)
     grave, notes = cautions_of(report)
     noted = cautions([*grave, *notes], min(N_OPEN, len(grave)))
     if len(report.names) == 1:
@@ -48,32 +48,23 @@ def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Sectio
     return first_section(title, first, report.verdict.outcome, details, shown)
 
 
-def gained(report: Report) -> list[str]:
-    """Return a sentence with the relations on which the best model gains most over the second, and loses most to it.
+def moves(report: Report) -> list[str]:
+    """Return where the best model gains most over the second, and loses most to it; and decided losses to the others.
 
     Parameters
     ----------
     report : Report
     """
-    if not report.pairs or len(report.pairs[0].relations) < 2:
-        return []
-    said = moved_words(report.pairs[0].relations, report.metric, N_NAMED, report.relation_labels)
-    return [f"Against {model_name(report.names[1])}, over all ranks: {said}."] if said else []
-
-
-def losses_to_others(report: Report) -> list[str]:
-    """Return a sentence with the largest decided loss of the best model to each of the other models but the second.
-
-    Parameters
-    ----------
-    report : Report
-    """
-    said = list[str]()
-    for pair in (pair for pair in report.pairs[1:] if len(pair.relations)):
-        decided = pair.relations[pair.relations["decided"]]
-        on = f"to {model_name(report.names[pair.second])} on "
-        said.append(moved_words(decided, report.metric, 1, report.relation_labels, (None, on)))
-    return [f"Largest decided losses to others: {'; '.join(filter(None, said))}."] if any(said) else []
+    lines, others = list[str](), list[str]()
+    for pair in (pair for pair in report.pairs if len(pair.relations) > 1):
+        first, second = (model_name(report.names[place]) for place in (pair.first, pair.second))
+        if pair.second == 1:
+            lines = gains_and_losses(pair.relations, report.metric, [first, second], N_NAMED, report.relation_labels)
+        else:
+            decided = pair.relations[pair.relations["decided"]]
+            others.append(moved_words(decided, report.metric, 1, report.relation_labels, (None, f"to {second} on ")))
+    lines += [f"Largest decided losses to others: {'; '.join(filter(None, others))}"] if any(others) else []
+    return [f"{line}." for line in lines]
 
 
 def values(report: Report) -> Table:

@@ -1179,9 +1179,9 @@ def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, clu
         ratio = (wide.high - wide.low) / (narrow.high - narrow.low) if narrow.high > narrow.low else np.nan
         if ratio > MAX_ENTITY_RATIO:
             lines.append(
-                f"for other entities, intervals are much wider: the interval of MRR is {ratio:.1f} times as wide, "
-                f"{between(wide.low, wide.high)} instead of {between(narrow.low, narrow.high)} "
-                "(clusters by entity: ranks with the same entity are taken as dependent)"
+                f"for other entities, the interval of MRR is {between(wide.low, wide.high)}, {ratio:.1f} times as "
+                f"wide as {between(narrow.low, narrow.high)}, which is for other triples of these entities: ranks that "
+                "share an entity depend on each other"
             )
     return lines
 

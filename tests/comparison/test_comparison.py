@@ -1052,7 +1052,7 @@ def test_head_says_what_was_tested():
     )
 
 
-def test_the_relations_that_move_the_difference_stand_below_it():
+def test_the_relations_that_move_the_difference_stand_below_the_verdict():
     """The sizes are those of `by`, the largest contributions first; of one relation, nothing is said."""
     triples = [[i, i % 3, (i + 1) % 30] for i in range(30)]
     dataset = kg.Dataset.from_arrays(test=triples, n_entities=30, n_relations=3, name="ring")
@@ -1062,13 +1062,14 @@ def test_the_relations_that_move_the_difference_stand_below_it():
     found = compare({"A, again": one, "B": two}, metrics="mr")
     frame = found.by("relation", "mr", *found.differences.loc[0, ["first", "second"]])
     gain, loss = (frame[sign * frame["contribution"] > 0.0].iloc[0] for sign in (-1.0, 1.0))
-    (line,) = (line for line in repr(found).split("\n") if ", over all ranks: " in line)
-    assert line.startswith(('"A, again" against B, over all ranks: ', 'B against "A, again", over all ranks: '))
-    for verb, row in (("gains", gain), ("loses", loss)):
-        assert f"{verb} most on {row.name} ({row['difference']:+.2f} on {row['n']:.0f} ranks" in line
+    lines, names = repr(found).split("\n\n")[0].split("\n")[1:], found.differences.loc[0, ["first", "second"]]
+    first, second = ('"A, again"' if name == "A, again" else name for name in names)
+    for verb, row in (("gains most over", gain), ("loses most to", loss)):
+        words = f"{row['difference']:+.2f} on {row['n']:.0f} ranks{'' if row['decided'] else ', undecided'}"
+        assert f"{first} {verb} {second} on {row.name} ({words})" in lines
     one = kg.Dataset.from_arrays(test=triples[::3], n_entities=30, n_relations=1)
     alone = {name: kg.evaluate(lambda s, p, o, k=k: -((o - s - k) % 30), one) for name, k in (("A", 1), ("B", 2))}
-    assert "over all ranks" not in repr(compare(alone, metrics="mr"))
+    assert "most" not in repr(compare(alone, metrics="mr"))
 
 
 def test_names_with_commas_are_quoted_in_lists():
@@ -1103,7 +1104,7 @@ def test_texts_escape_labels_in_html():
     assert "<b>" not in page
     assert html.escape(hostile, quote=False) in page
     assert "nan" not in text
-    assert text.splitlines()[0] == found.verdict.sentence
+    assert text.splitlines()[0] == found.verdict.parts[0]
     assert text.splitlines()[-len(found.header()) :] == found.header()
     assert found.differences["metric"].tolist() == ["median_rank", "mrr"]
 

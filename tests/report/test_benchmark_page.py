@@ -162,15 +162,15 @@ def test_nothing_is_bold_where_nothing_is_decided(tmp_path):
 
 
 def test_the_first_screen_says_where_the_best_model_gains_and_loses(tmp_path):
-    """By relation, in a run of each of the two best models; the heading has the difference of these runs."""
+    """By relation, over all runs of the two best models; the heading has the difference of their means."""
     runs = {key: result for key, result in runs_of(MODELS, DATASETS[:1], (1, 2)).items() if key[0] != HOSTILE}
     bench = kg.benchmark(runs, metrics="mrr")
     reader = written_page(bench, tmp_path / "page.html")
-    values = {model: runs[model, 1, "toy"].value("mrr").value for model in ("good", "bad")}
+    means = {model: np.mean([runs[model, seed, "toy"]["mrr"] for seed in (1, 2)]) for model in ("good", "bad")}
     text = "".join(reader.text)
-    assert f"toy: good seed 1 - bad seed 1: {values['good'] - values['bad']:+.4f} over all" in text
+    assert f"toy: good - bad ({means['good'] - means['bad']:+.4f})" in text
     name, difference = (cell[0] for cell in reader.rows("where")[0][:2])
-    assert f"Against bad seed 1: gains most on {name} ({difference.partition(' ')[0]}" in text
+    assert f"good gains most over bad on {name} ({difference.partition(' ')[0]}" in text
 
 
 def test_differences_are_those_of_the_benchmark(reader, benchmark):
@@ -288,33 +288,19 @@ def test_tests_over_datasets_are_shown(tmp_path):
 
 
 def test_where_the_best_model_gains_and_loses(reader, tmp_path):
-    """Best against second, runs nearest to their means: the differences are those of kg.compare, largest part first.
-
-    Undecided or not; where of these runs the other model is better, there are none.
-    """
+    """Best against second, or against the baseline, over all runs: the differences of `by`, largest part first."""
     against = written_page(
         kg.benchmark(runs_of(MODELS, DATASETS[:1], (1, 2)), baseline="bad"), tmp_path / "against.html"
     )
-    assert "where" not in against.tables
+    assert "Best model - baseline" in against.tables["where"]["caption"]
     runs = runs_of({"good": 0.2, "bad": 2.0}, DATASETS, (1, 2, 3))
     runs |= runs_of({"good": 0.2, "bad": 0.23}, ("turned", "close"), (1, 2, 3, 4), start=3)
     benchmark = kg.benchmark(runs)
     assert [*map(len, benchmark.verdict.leaders.values())] == [1, 1, 2, 2]
     reader = written_page(benchmark, tmp_path / "page.html")
     rows, found, losses = reader.rows("where"), [], []
-
-    def nearest(model, dataset):
-        values = {key: result["mrr"] for key, result in runs.items() if (key[0], key[2]) == (model, dataset)}
-        mean = sum(values.values()) / len(values)
-        return runs[min(values, key=lambda key: round(abs(values[key] - mean), 9))]
-
     for dataset in benchmark.datasets:
-        first, second = benchmark.values[dataset].sort_values(ascending=False).index[:2]
-        pair = [nearest(first, dataset), nearest(second, dataset)]
-        if dataset == "turned":
-            assert pair[0]["mrr"] < pair[1]["mrr"]
-            continue
-        frame = kg.compare(pair, names=[first, second]).by("relation", "mrr")
+        frame = benchmark.by("relation", dataset, *benchmark.values[dataset].sort_values(ascending=False).index[:2])
         lost = [(name, row) for name, row in frame.iterrows() if row["contribution"] < 0][:1]
         words = [
             f"{name} ({row['difference']:+.4f} on {row['n']} ranks{'' if row['decided'] else ', undecided'})"
@@ -325,7 +311,7 @@ def test_where_the_best_model_gains_and_loses(reader, tmp_path):
             of_side = frame[sign * frame["contribution"] > 0]
             found += [(dataset, name, row) for name, row in of_side.iterrows()]
     assert f"Largest losses to the second model: {'; '.join(losses)}." in "".join(reader.text)
-    assert len(rows) == len(found) == 6
+    assert len(rows) == len(found) == 8
     for (name, difference, contribution, n), (_, label, row) in zip(rows, found):
         assert name[0] == label
         assert [float(difference[1][key]) for key in ("data-v", "data-l", "data-h")] == pytest.approx(
@@ -334,7 +320,7 @@ def test_where_the_best_model_gains_and_loses(reader, tmp_path):
         assert float(contribution[1]["data-v"]) == pytest.approx(row["contribution"], rel=1e-6)
         assert int(n[0]) == row["n"]
         assert ("best" in classes(difference)) == bool(row["decided"])
-    assert "of each the run nearest to its mean" in reader.tables["where"]["caption"]
+    assert "Best model - second, means over their runs" in reader.tables["where"]["caption"]
 
 
 def test_a_metric_without_contributions_has_no_such_table(tmp_path):

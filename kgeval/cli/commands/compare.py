@@ -17,8 +17,9 @@ from kgeval.cli.options import add_format, add_quiet, add_results, json_text, re
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.margins import equivalence_lines
 from kgeval.comparison.names import check_rivals
-from kgeval.comparison.tables import differences_text, values_text
+from kgeval.comparison.tables import answer_text, values_text
 from kgeval.comparison.texts import brief_header, protocol_comment, ties_line
+from kgeval.display.differences import screen_differences
 from kgeval.display.media import format_frame, frame_records, undefined_lines
 from kgeval.errors import ProtocolError
 from kgeval.metrics.base import split_list
@@ -138,9 +139,9 @@ def _compare(options: argparse.Namespace) -> str:
         return values
     about, notes = brief_header(comparison, "--to json")
     parts = [
-        screen.bold(screen.wrapped(comparison.verdict.sentence)),
+        answer_text(comparison, screen),
         values,
-        differences_text(comparison, screen),
+        screen_differences(comparison.differences, comparison.alpha, screen),
     ]
     if options.margin is not None:
         frame, kind = _equivalence(comparison, options)

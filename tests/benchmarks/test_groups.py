@@ -1,0 +1,103 @@
+"""`Benchmark.by`: differences within groups of ranks, over all runs of two models."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from benchmark_cases import MODELS, run_of, runs_of
+
+import kgeval as kg
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return kg.benchmark(runs_of(sizes=(30, 24)), metrics="mrr,mr")
+
+
+@pytest.mark.parametrize("metric", ["mrr", "mr", "hits@3"])
+@pytest.mark.parametrize("pair", [("A", "B"), ("C", "B")])
+def test_a_relation_is_tested_as_a_benchmark_of_its_triples(metric, pair):
+    """Relation r of ring-30 has the triples r, r + 2, ...: runs on these alone have the same differences and errors."""
+    bench = kg.benchmark(runs_of(sizes=(30,)), metrics=metric)
+    frame = bench.by("relation", first=pair[0], second=pair[1])
+    assert sorted(frame.index) == ["q", "r"]
+    for relation, name in enumerate(("r", "q")):
+        runs = {(model, seed, "one"): run_of(30, model, seed, rows=range(relation, 30, 2))
+                for model in MODELS for seed in (1, 2, 3)}  # fmt: skip
+        alone, found = kg.benchmark(runs, metrics=metric), frame.loc[name]
+        row = kg.comparison.rows.row_of(alone.differences, metric, *pair)
+        keys = ["value_first", "value_second", "difference", "n_effective"]
+        assert found[keys].astype(float).tolist() == pytest.approx([row[key] for key in keys])
+        assert [found["low"], found["high"]] == pytest.approx([row["low_95"], row["high_95"]])
+        reach = scipy.stats.t.ppf(1 - 0.05 / 2 / 2, row["freedom"]) * row["error"]
+        ends = np.clip([row["difference"] - reach, row["difference"] + reach], *bounds(metric))
+        assert [found["low_corrected"], found["high_corrected"]] == pytest.approx(ends)
+        assert found["decided"] == (row["p"] <= 0.05 / 2)
+        assert (found["n"], found["share"]) == (30, 0.5)
+
+
+def bounds(metric):
+    return (-np.inf, np.inf) if metric == "mr" else (-1.0, 1.0)
+
+
+@pytest.mark.parametrize("metric", ["mrr", "gmr", "hits@10"])
+def test_contributions_add_up_to_the_difference_of_the_means(metric):
+    """Of a mean they are share times difference; those of the geometric mean add up as well."""
+    bench = kg.benchmark(runs_of(sizes=(24,)), metrics=metric)
+    frame = bench.by("relation")
+    first, second = frame.attrs["models"]
+    gap = bench.values.loc[first, "ring-24"] - bench.values.loc[second, "ring-24"]
+    assert frame["contribution"].sum() == pytest.approx(gap) == pytest.approx(frame.attrs["difference"])
+    if metric != "gmr":
+        assert frame["contribution"].tolist() == pytest.approx((frame["share"] * frame["difference"]).tolist())
+    assert frame["contribution"].abs().is_monotonic_decreasing
+
+
+def test_the_pair_is_that_of_the_best_two_or_of_the_baseline(bench):
+    """By their means on the dataset; names in any order turn the signs."""
+    for dataset in bench.datasets:
+        best = bench.values[dataset].sort_values(ascending=False).index
+        frame = bench.by("side", dataset)
+        assert frame.attrs["models"] == tuple(best[:2])
+        turned = bench.by("side", dataset, best[1], best[0])
+        assert turned["difference"].tolist() == pytest.approx((-frame["difference"]).tolist())
+        against = kg.benchmark(runs_of(sizes=(24, 30)), metrics="mrr", baseline="C")
+        assert against.by("relation", dataset).attrs["models"] == (best[0] if best[0] != "C" else best[1], "C")
+        assert against.by("relation", dataset, *best[:2])["reversed"].tolist() == [False, False]
+
+
+def test_single_runs_are_compared_as_by_compare():
+    """One run of each model: the table of `Comparison.by`."""
+    runs = runs_of(sizes=(30,), seeds=(1,))
+    frame = kg.benchmark(runs, metrics="mrr").by("relation", first="A", second="B")
+    compared = kg.compare({key[0]: run for key, run in runs.items()}, metrics="mrr").by("relation", "mrr", "A", "B")
+    pd.testing.assert_frame_equal(frame, compared)
+
+
+def test_one_run_beside_several_has_the_spread_of_the_others():
+    """A with one run, B and C with three: tested as in `differences`."""
+    runs = runs_of(sizes=(30,), leave_out=[("A", 2, "ring-30"), ("A", 3, "ring-30")])
+    frame = kg.benchmark(runs, metrics="mrr").by("side", first="A", second="B")
+    assert np.isfinite(frame[["low", "high", "low_corrected", "high_corrected"]]).all(axis=None)
+    apart = kg.benchmark(runs, metrics="mrr", spread="separate").by("side", first="A", second="B")
+    assert apart["reason"].str.startswith("one run: how much").all()
+    assert apart["low"].isna().all()
+
+
+def test_what_cannot_be_compared_is_refused(bench):
+    with pytest.raises(kg.ProtocolError, match="dataset= is needed, since there are ring-30 and ring-24"):
+        bench.by("relation")
+    with pytest.raises(kg.ProtocolError, match="'ring-30'"):
+        bench.by("relation", "ring-3")
+    with pytest.raises(kg.ProtocolError, match="two different models; got 'A' twice"):
+        bench.by("relation", "ring-30", "A", "A")
+    with pytest.raises(kg.MetricError, match="by must be one of 'relation', .*; got 'colour'"):
+        bench.by("colour", "ring-30")
+    lone = kg.benchmark(runs_of(sizes=(30,), models=("A",)))
+    with pytest.raises(kg.ProtocolError, match="second"):
+        lone.by("relation")
+    assert lone.relations == {}
+    holes = kg.benchmark(runs_of(leave_out=[("B", seed, "ring-30") for seed in (1, 2, 3)]))
+    with pytest.raises(kg.MetricError, match="B on ring-30: "):
+        holes.by("relation", "ring-30", "A", "B")
+    assert kg.benchmark(runs_of(sizes=(30,)), metrics="median_rank").relations == {}
