@@ -87,10 +87,14 @@ class Bars:
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts in a panel: ``(x, y, text)``, their middle, start or end at x and their lower edge a little above y."""
+    """Texts in a panel: ``(x, y, text)``, their middle, start or end at x and their lower edge a little above y.
+
+    Those that stand inside of bars have no halo.
+    """
 
     items: tuple[tuple[float, float, str], ...]
     align: str = "middle"
+    is_inside: bool = False
 
 
 Mark = Line | Area | Dots | Bars | Texts

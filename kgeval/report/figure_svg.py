@@ -39,7 +39,7 @@ def svg(figure: Figure) -> Markup:
         named, limit = _width_of(panel.right, panel.longest(LABEL)), panel.longest(LABEL)
         beside = _width_of(panel.y.ticks, limit) + (TEXT + 6 if panel.y.title else 0), named
         at_left, at_right = beside[::-1] if panel.is_mirrored else beside
-        left, right = max(left, EDGE + 6 + at_left), min(right, WIDTH - EDGE - at_right)
+        left, right = max(left, EDGE + 6 + at_left), min(right, WIDTH - EDGE - 6 * bool(at_right) - at_right)
     top, parts = 0.7 * TEXT, []
     for panel in figure.panels:
         bottom = top + (panel.height or ROWS) * ROW
@@ -157,7 +157,7 @@ def _mark(mark: Mark, place: Callable[[Point], Point]) -> list[Any]:
         return [*drawn, tag("path", d=outlines, fill=f"url(#pattern-{pattern})") if pattern else None]
     placed = [(*place((x, y)), text.split("\n")[::-1]) for x, y, text in mark.items]
     lines = [(x, y - 4 - i * (TEXT + 2), text) for x, y, texts in placed for i, text in enumerate(texts)]
-    return [_text(x, y, text, mark.align, "name") for x, y, text in lines]
+    return [_text(x, y, text, mark.align, "value" if mark.is_inside else "name") for x, y, text in lines]
 
 
 def _sign(x: float, y: float, model: int, is_filled: bool = True) -> Markup:

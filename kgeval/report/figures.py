@@ -20,11 +20,11 @@ from kgeval.base.checks import grouped
 from kgeval.metrics.grammar import display_of
 from kgeval.report.figure import Area, Axis, Bars, Dots, Figure, Line, Mark, Panel, Point, Texts, points_of, ticks_of
 
-MANY_CURVES, N_COLOURED = 10, 4  # of so many curves, the first has a band, and these have colours beside names
+MANY_CURVES, MAX_CUTS = 10, 6  # so many models have a table of hits@k, with so many k; only the first has a band
 MAX_BESIDE = 4  # models whose bars stand beside each other; more models have a row each
 SHADES = (1.0, 0.77, 0.57, 0.4, 0.26, 0.14)  # of the bins in a row; the last one holds all further ranks
 NAME_ROWS, MIN_ROWS = 0.75, 8.5  # height of a name beside curves, and of the lowest panel, in rows of text
-TOWER = 0.05  # the share of all ranks, tied in one bin, from which on the bin is marked
+MIN_TIED = 0.05  # share of the ranks of a model that tie with a rival, from which on it is said
 MARKED = tuple(step * 10**power for power in range(9) for step in (1, 3))  # values of k that have a marker
 MIN_RANKS, MANY_POINTS = 10, 22  # a group with fewer ranks has an open mark, a curve of so many points no markers
 DECIDED = (("decided", Dots((), 0, (True,))), ("undecided", Dots((), 0, (False,))))
@@ -53,9 +53,8 @@ def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
     if len(names) > MAX_BESIDE:
         return _rank_rows(names, found, shares, tied.sum(axis=1), title)
     limits = [np.array(found[end], dtype=np.float64) for end in ("low", "high")]
-    tops, bars = np.fmax(shares, limits[1]).max(axis=0), list[Mark]()
-    top = 1.12 * max(0.01, float(tops.max()))
-    for m, name in enumerate(names):
+    top, bars = 1.12 * max(0.01, float(np.fmax(shares, limits[1]).max())), list[Mark]()
+    for m in range(len(names)):
         starts = [i - LANE / 2 + m * width for i in range(len(bins))]
         parts = list(zip(starts, shares[m].tolist(), (shares - tied)[m].tolist()))
         full = tuple((x, 0.0, x + width, alone) for x, _, alone in parts)
@@ -63,16 +62,9 @@ def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
         ends = zip(starts, *(end[m].tolist() for end in limits))
         known = [(x + width / 2, low, x + width / 2, high) for x, low, high in ends if math.isfinite(low)]
         bars += [Bars(full, m), Bars(pale, m, "pale"), Line.of_parts(known, "ink")]
-        place, whose = int(np.argmax(tied[m])), f"{name}:\n" if len(names) > 1 else ""
-        if tied[m][place] >= TOWER:
-            # The text stands above the bars of its bin and of two more, away from the nearer edge.
-            is_left = 2 * place < len(bins)
-            height = float((tops[place:][:3] if is_left else tops[: place + 1][-3:]).max())
-            text = starts[place] + (0.0 if is_left else width), height, f"{whose}{tied[m][place]:.0%} tied here"
-            bars.append(Texts((text,), "start" if is_left else "end"))
-            top = max(top, 1.3 * height)
     x = Axis.of_rows(list(map(brief_bin, bins)), "filtered rank", is_falling=False)
-    legend: list[tuple[str, Mark]] = [(name, Bars((), m)) for m, name in enumerate(names)]
+    said = [f" ({share:.0%} tied)" if share >= MIN_TIED else "" for share in tied.sum(axis=1)]
+    legend: list[tuple[str, Mark]] = [(name + more, Bars((), m)) for m, (name, more) in enumerate(zip(names, said))]
     legend += [("pale: tied with a rival", Bars((), int(tied.sum(axis=1).argmax()), "pale"))] if tied.any() else []
     y = Axis("share of ranks", 0.0, top, ticks_of(0.0, top, 6))
     title += ", with 95% intervals" if np.isfinite(limits).any() else ""
@@ -91,7 +83,7 @@ def _rank_rows(names: Sequence[str], found: Data, shares: Numbers, tied: Numbers
     limits = [(found["low"][i][0], i - 0.1, found["high"][i][0], i + 0.1) for i in rows]
     intervals = Bars(tuple(box for box in limits if box[0] is not None), None, shade=1.0)
     x = Axis("cumulative share of filtered ranks", 0.0, 1.0, ticks_of(0.0, 1.0))
-    right = tuple((float(i), f"{tied[i]:.0%} tied") for i in rows if tied[i] >= TOWER)
+    right = tuple((float(i), f"{tied[i]:.0%} tied") for i in rows if tied[i] >= MIN_TIED)
     panel = Panel(x, Axis.of_rows(names), (*parts, intervals), 0.85 * len(names) + 0.2, right)
     title += ", with 95% intervals of hits@1" if intervals.boxes else ""
     return Figure(title, (panel,), tuple(zip(labels, parts)))
@@ -113,8 +105,7 @@ def brief_bin(label: str) -> str:
 def hits_curve(names: Sequence[str], hits: Data, title: str, *, has_legend: bool = False) -> Figure:
     """Return hits@k of each model with intervals; where a value is bounded, its bounds; and the chance level.
 
-    The names stand beside the curves. Of many models, only the first has a band, and only the first `N_COLOURED` have
-    colours and markers; the others have thin grey lines.
+    The names stand beside the curves. Many models have a table: a row each, with the values in shaded cells.
 
     Parameters
     ----------
@@ -123,21 +114,21 @@ def hits_curve(names: Sequence[str], hits: Data, title: str, *, has_legend: bool
         From `kgeval.report.page_distributions.hits_at_cuts`.
     title : str
     has_legend : bool
-        Whether a legend has the names; all models then have colours.
+        Whether a legend has the names.
     """
+    if len(names) >= MANY_CURVES:
+        return _hits_table(names, hits, title)
     x_values = np.array(hits["k"], dtype=np.float64)
     marked = tuple(np.flatnonzero(np.isin(x_values, MARKED)).tolist())
-    is_many, bands, lines, seen = len(names) >= MANY_CURVES, list[Mark](), list[Line](), [0.0]
-    n_coloured = N_COLOURED if is_many and not has_legend else len(names)
+    bands, lines, seen = list[Mark](), list[Line](), [0.0]
     for m in range(len(names)):
         values, *ends = (np.array(hits[name][m], dtype=np.float64) for name in ("values", "low", "high"))
         if hits["bounds"][m]:
             ends = [np.where(np.isnan(values), bound, end) for bound, end in zip(hits["bounds"][m], ends)]
         low, high = ([(x, y) for x, y in points_of(x_values, end) if math.isfinite(y)] for end in ends)
-        if len(low) > 1 and not (m and is_many):
+        if len(low) > 1:
             bands.append(Area((*low, *high[::-1]), m))
-        line = Line(points_of(x_values, values), m, marked=marked)
-        lines.append(line if m < n_coloured else Line(line.points, kind="ink", opacity=0.5))
+        lines.append(Line(points_of(x_values, values), m, marked=marked))
         seen += [*values, *ends[0], *ends[1]]
     if hits["chance"] is not None:
         names = [*names, "chance"]
@@ -145,11 +136,34 @@ def hits_curve(names: Sequence[str], hits: Data, title: str, *, has_legend: bool
     ticks = tuple((float(k), f"{k:,}") for k in hits["k"] if k in MARKED)
     x = Axis("k (filtered ranks, ties at their mean)", 1.0, max(2.0, x_values[-1]), ticks, is_log=True)
     y, marks = Axis.of_values("hits@k", seen, unit=True), (*bands, *lines[::-1])  # the best one above the others
-    title += f", with 95% intervals{' of the first model' if is_many else ''}" if bands else ""
+    title += ", with 95% intervals" if bands else ""
     if has_legend:
         x = replace(x, low=x.at(-0.02), high=x.at(1.02))  # so that no marker is cut
         return Figure(title, (Panel(x, y, marks),), tuple(zip(names, lines)))
     return Figure(title, (_named_beside(Panel(x, y, marks), names, lines),))
+
+
+def _hits_table(names: Sequence[str], hits: Data, title: str) -> Figure:
+    """Return hits@k for few k: a row for each model and for chance, and half the widest interval of each row.
+
+    The largest value of a column has the darkest cell.
+    """
+    places = [place for place, k in enumerate(hits["k"]) if k in MARKED][:MAX_CUTS]
+    rows = [*hits["values"], *([] if hits["chance"] is None else [hits["chance"]])]
+    values = np.array(rows, dtype=np.float64)[:, places]
+    low, high = (of.reduce(values[: len(names)]) for of in (np.fmin, np.fmax))
+    shades = 0.05 + 0.45 * np.clip((values - low) / np.where(high > low, high - low, np.inf), 0.0, 1.0)
+    known = np.argwhere(np.isfinite(values)).tolist()
+    cells = [Bars(((j - 0.5, i - 0.5, j + 0.5, i + 0.5),), 0, shade=round(shades[i, j], 2)) for i, j in known]
+    texts = Texts(tuple((float(j), i + 0.42, f"{values[i, j]:.3f}") for i, j in known), is_inside=True)
+    widths = [np.array(hits[end], dtype=np.float64)[:, places] for end in ("high", "low")]
+    halves = enumerate(((widths[0] - widths[1]) / 2).max(axis=1).tolist())
+    right = tuple((float(i), f"±{half:.3f}") for i, half in halves if math.isfinite(half))
+    ticks = tuple((float(j), f"{hits['k'][place]:,}") for j, place in enumerate(places))
+    x = Axis("k (filtered ranks, ties at their mean)", -0.5, len(places) - 0.5, ticks, has_names=True)
+    y = Axis.of_rows([*names, *(["chance"] * (len(rows) - len(names)))])
+    panel = Panel(x, y, (*cells, texts), 0.95 * len(rows), right)
+    return Figure(f"{title}{', ±: half the widest 95% interval of a row' if right else ''}", (panel,))
 
 
 def _named_beside(panel: Panel, names: Sequence[str], lines: Sequence[Line]) -> Panel:
@@ -215,11 +229,12 @@ def has_few(rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
 
 def values_by_group(
     frames: Mapping[str, pd.DataFrame], groups: pd.Index[Any], labels: Sequence[str], key: str, title: str,
-    axis: str = "",
+    rule: str, axis: str = "",
 ) -> Figure:  # fmt: skip
     """Return a metric by group: marks with intervals, a row per group, or a column if the axis of groups has a title.
 
-    The label of a row stands above its marks, where a long one has room.
+    The label of a row stands above its marks, where a long one has room. A mark is filled where the column ``decided``
+    says so; without this column, where the group has not few ranks.
 
     Groups with few ranks (`has_few`) do not set the limits of the axis: their intervals may be cut.
 
@@ -234,6 +249,8 @@ def values_by_group(
     key : str
         The key of the metric.
     title : str
+    rule : str
+        What open marks mean, for the legend.
     axis : str
         The title of the axis of groups, for columns.
     """
@@ -245,12 +262,12 @@ def values_by_group(
         columns = (rows.get(name, pd.Series(np.nan, rows.index)) for name in (key, f"{key} low", f"{key} high"))
         values, low, high = (column.to_numpy(dtype=np.float64) for column in columns)
         places, is_sure = np.arange(len(groups)) + middle + (m - (n_models - 1) / 2) * step, ~has_few(rows)
-        found.append((places, values, low, high, is_sure))
+        found.append((places, values, low, high, is_sure, rows.get("decided", is_sure)))
         seen += [*values, *low[is_sure], *high[is_sure]]
     shown = Axis.of_values(display_of(key).heading, seen)
     marks: list[Mark] = []
     legend: list[tuple[str, Mark]] = []
-    for m, (name, (places, values, low, high, is_sure)) in enumerate(zip(frames, found)):
+    for m, (name, (places, values, low, high, is_sure, filled)) in enumerate(zip(frames, found)):
         known = np.isfinite(low + high)
         ends = (np.clip(end[known], shown.low, shown.high).tolist() for end in (low, high))
         parts = [(at, a, at, b) if axis else (a, at, b, at) for at, a, b in zip(places[known].tolist(), *ends)]
@@ -258,8 +275,10 @@ def values_by_group(
         if axis:
             marks.append(Line(points_of(places[is_sure], values[is_sure]), m))
         points = points_of(places, values) if axis else points_of(values, places)
-        marks.append(Dots(points, m, tuple(is_sure.tolist())))
+        marks.append(Dots(points, m, tuple(map(bool, filled))))
         legend.append((name, Line((), m, marked=(0,)) if axis else Dots((), m, (True,))))
+    if not all(all(filled) for *_, filled in found):
+        legend.append((rule, Dots((), 0, (False,))))
     named = Axis.of_rows(labels, axis, is_falling=not axis)
     if axis:
         return Figure(title, (Panel(named, shown, tuple(marks)),), tuple(legend))

@@ -35,12 +35,14 @@ def distributions(report: Report) -> Section:
     if len(report.names) > MAX_BESIDE:
         shares += f" Line: {CONFIDENCE:.0%} interval of hits@1.{' Tied: with a rival.' * any(map(any, found['tied']))}"
     elif any(map(any, found["tied"])):
-        shares += " Pale: ranks that tie with a rival; “tied here”: the bin with the most of them."
+        shares += " Pale: ranks that tie with a rival."
     n_left = sum(found["totals"]) - sum(map(sum, found["counts"]))
     shares += f" {n_left:,} bounded or unknown ranks are in no bin." if n_left else ""
-    of_best = " of the best model. Grey: further models" if len(report.names) >= MANY_CURVES else ""
-    text = f"hits@k: share of ranks up to k. Bands: {CONFIDENCE:.0%} intervals{of_best}."
-    text += " Where ranks are bounded, the band shows the bounds." if any(hits["bounds"]) else ""
+    is_table = len(report.names) >= MANY_CURVES
+    marks = "Dark: best in a column. ±: half the widest {:.0%} interval" if is_table else "Bands: {:.0%} intervals"
+    text = f"hits@k: share of ranks up to k. {marks.format(CONFIDENCE)}."
+    if any(hits["bounds"]):
+        text += f" Where ranks are bounded, {'there is no value' if is_table else 'the band shows the bounds'}."
     figures = [
         Figure(partial(svg, rank_distribution(report.names, found, "Share of ranks in each bin")), shares),
         Figure(partial(svg, hits_curve(report.names, hits, "hits@k")), text),

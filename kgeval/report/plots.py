@@ -94,9 +94,9 @@ def rank_distribution(
 
     The ranks are filtered, with realistic ties. The bins are those of the report page: 1, 2-3, 4-10, 11-30, ..., so the
     shares of the first bins add up to hits@3 and hits@10; half ranks such as 3.5 count in the higher bin. The part of a
-    bar for ranks that tie with a rival is pale; a bin in which 5% and more of all ranks tie is marked. The intervals
-    are pointwise 95% intervals, for other triples of the same graph. Bounded and unknown ranks are in no bin, but count
-    in the shares; a caution contains their number, and their model has no intervals.
+    bar for ranks that tie with a rival is pale; the legend has their share if it is 5% or more. The intervals are
+    pointwise 95% intervals, for other triples of the same graph. Bounded and unknown ranks are in no bin, but count in
+    the shares; a caution contains their number, and their model has no intervals.
 
     Of more than four models, each has a row that is divided into the bins, dark for rank 1, pale for large ranks. The
     borders are hits@1, hits@3, hits@10 and hits@30; a dark line shows the interval of hits@1. Beside a row stands which
@@ -146,9 +146,9 @@ def hits_curve(
     -------
     matplotlib.figure.Figure
         One line per model through the points (k, hits@k), with a band, and one line for the chance level of the first
-        result. The names stand beside the curves, at the side where these differ more; with `ax`, in a legend. Of ten
-        and more models, only the first has a band, and those after the fourth are thin grey lines, or have colours in
-        a legend. The k axis is logarithmic, with at most 45 values of k. The bands
+        result. The names stand beside the curves, at the side where these differ more; with `ax`, in a legend. Ten and
+        more models have a table in place of curves: a row for each, with hits@1, @3, @10, ..., and half the width of
+        its widest interval. The k axis is logarithmic, with at most 45 values of k. The bands
         are pointwise 95% intervals, for other triples of the same graph. There is no point for k if hits@k depends on
         bounded ranks, whose bounds the band then shows, and no chance level if the numbers of rivals are unknown.
     """
@@ -170,8 +170,10 @@ def relation_comparison(
 ) -> Figure:
     """Draw a metric per relation: each relation has one row, with a marker and an interval for each model.
 
-    Of a relation with fewer than 10 ranks, the marker is open, and the interval may be cut at the edge. Long names of
-    relations are shortened, so that they stay different.
+    Of a comparison, the marker of a model is open where it is not told apart from the best model: their difference in
+    the relation, corrected for the number of relations, is undecided (`Comparison.by`). Else it is open if the relation
+    has fewer than 10 ranks. The interval of such a relation may be cut at the edge. Long names of relations are
+    shortened, so that they stay different.
 
     Parameters
     ----------
@@ -196,6 +198,8 @@ def relation_comparison(
     if limit is None:
         limit = max(8, min(10 if style == "paper" else 20, 120 // len(found.frames)))
     check_positive_int("limit", limit, MetricError)
+    if isinstance(groups, Comparison):
+        found = _with_decisions(found, groups, "relation")
     order = found.sizes.sort_values(ascending=False, kind="stable").index
     drawn = order[:limit]
     shown = distinct_labels([_named(label, names) for label in order], int(ROOM_ABOVE * style_of(style).label) - 8)
@@ -203,7 +207,7 @@ def relation_comparison(
     of_all = len(drawn) == len(order)
     amount = f"all {len(order):,} relations" if of_all else f"{limit:,} of {len(order):,} with most ranks"
     heading = f"{display_of(found.key).heading} per relation (number of ranks){found.about}: {amount}"
-    figure = figures.values_by_group(found.frames, drawn, labels, found.key, heading)
+    figure = figures.values_by_group(found.frames, drawn, labels, found.key, heading, found.rule)
     return _draw_groups(figure, found, drawn, style, ax, title)
 
 
@@ -247,7 +251,7 @@ def degree_curve(
     words = short(_named(name, names, column_words(name)), 28)
     shown = list(map(figures.brief_bin, shown))
     heading = f"{display_of(found.key).heading} by {words}{found.about}: {found.sizes.sum():,.0f} ranks"
-    figure = figures.values_by_group(found.frames, drawn, shown, found.key, heading, words)
+    figure = figures.values_by_group(found.frames, drawn, shown, found.key, heading, found.rule, words)
     return _draw_groups(figure, found, drawn, style, ax, title)
 
 
@@ -642,12 +646,13 @@ def _draw_ranks(
 
 @dataclass(frozen=True)
 class _Groups:
-    """Values by group: a table for each model, the column of the metric, the size of each group, and words on both."""
+    """Values by group: a table for each model, the column of the metric, the size of each group, and words on them."""
 
     frames: dict[str, pd.DataFrame]
     key: str
     sizes: pd.Series[Any]
     about: str
+    rule: str = f"fewer than {figures.MIN_RANKS} ranks"  # what open marks mean
 
 
 def _grouped(groups: GroupTables, column: str, metric: str, names: Names) -> _Groups:
@@ -675,16 +680,26 @@ def _grouped(groups: GroupTables, column: str, metric: str, names: Names) -> _Gr
     return _Groups(frames, key, sizes, on)
 
 
+def _with_decisions(found: _Groups, comparison: Comparison, column: str) -> _Groups:
+    """Return values with the column ``decided``: in which groups a model and the best one are told apart."""
+    best, *others = model_order(comparison)
+    if found.key not in comparison.keys or not set(others) <= {*comparison.rivals(best)}:
+        return found
+    (first, frame), *rest = found.frames.items()
+    frames = {first: frame.assign(decided=True)}
+    for (name, one), other in zip(rest, others):
+        frames[name] = one.assign(decided=comparison.by(column, found.key, best, other)["decided"])
+    about = f"{found.about}, tests corrected for {counted(len(frame), column)}"
+    return replace(found, frames=frames, about=about, rule=f"not told apart from {short(first, MAX_MODEL)}")
+
+
 def _draw_groups(
     figure: value.Figure, found: _Groups, drawn: pd.Index[Any], style: str, ax: Axes | None, title: str | None
 ) -> Figure:
-    """Draw values by group, with cautions: how many values are undefined, and whether a group has few ranks."""
-    rows = [frame.reindex(drawn) for frame in found.frames.values()]
-    n = sum(int((~np.isfinite(frame[found.key].astype(np.float64))).sum()) for frame in rows)
-    cautions = [f"{n:,} undefined, not drawn"] if n else []
-    if any(figures.has_few(frame).any() for frame in rows):
-        cautions.append(f"open: fewer than {figures.MIN_RANKS} ranks")
-    return draw(replace(figure, cautions=("; ".join(cautions),)), style, ax, title)
+    """Draw values by group, with a caution on the number of undefined values."""
+    values = [frame.reindex(drawn)[found.key].astype(np.float64) for frame in found.frames.values()]
+    n = sum(int((~np.isfinite(of)).sum()) for of in values)
+    return draw(replace(figure, cautions=(f"{n:,} undefined, not drawn",) if n else ()), style, ax, title)
 
 
 def _pair_labels(rows: pd.DataFrame, names: Names, limit: int) -> list[str]:

@@ -118,7 +118,7 @@ def shares_of_svg(panel, group, last):
         elif "band" in kind:
             corners = place(pairs(element.get("d")))  # matplotlib closes a polygon once
             found["areas"].append((model_of(element), corners[: -1 if corners[0] == corners[-1] else None]))
-        elif "name" in kind:
+        elif {"name", "value"} & {*kind}:
             found["texts"].append(element.text)
     return found
 

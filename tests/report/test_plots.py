@@ -127,20 +127,21 @@ def test_rank_distribution(drawing, results):
     assert (
         title_of(figure) == f"Distribution of ranks on {results[0].facts['dataset']}: n = 60 ranks, with 95% intervals"
     )
-    assert legend_texts(axes) == [*NAMES, "pale: tied with a rival"]
+    shares = [(result.table["tied_filtered"] > 0).mean() for result in results]
+    assert legend_texts(axes) == [
+        *(f"{name} ({share:.0%} tied)" for name, share in zip(NAMES, shares)), "pale: tied with a rival",
+    ]  # fmt: skip
 
 
-def test_a_tower_of_ties_is_marked(drawing, results):
-    """Of 60 ranks, 12 tie at rank 3: 20%; a bin with 2 of 60, 3%, is not marked."""
+def test_ties_are_pale_and_their_share_is_in_the_legend(drawing, results):
+    """Of 60 ranks, 14 tie, 12 of them at rank 3: 23%; of 2 of 60, 3%, nothing is said."""
     table = results[0].table.assign(better_filtered=0, tied_filtered=0)
     table.loc[:11, ["better_filtered", "tied_filtered"]] = [1, 2]
     table.loc[12:13, ["better_filtered", "tied_filtered"]] = [5, 2]
-    axes = plots.rank_distribution(replaced(results[0], table=table)).axes[0]
-    (text,) = axes.texts
-    assert (text.get_text(), text.get_ha(), text.xy[0]) == ("20% tied here", "left", pytest.approx(0.58))
-    assert text.xy[1] == pytest.approx(np.nanmax(axes.lines[0].get_ydata()[3:]))  # above two of three bins
-    text.figure.draw_without_rendering()
-    assert text.get_window_extent().y1 < axes.get_window_extent().y1
+    axes = plots.rank_distribution(replaced(results[0], table=table), ["one"]).axes[0]
+    assert legend_texts(axes) == ["one (23% tied)", "pale: tied with a rival"]
+    few = replaced(results[0], table=table.assign(tied_filtered=[2] * 2 + [0] * 58))
+    assert legend_texts(plots.rank_distribution(few, ["few"]).axes[0]) == ["few", "pale: tied with a rival"]
     assert np.array(boxes_of(axes)[-2:]) == pytest.approx(np.array([(0.58, 0.0, 0.84, 0.2), (1.58, 0.0, 0.84, 2 / 60)]))
 
 
@@ -234,35 +235,37 @@ def test_hits_curve(drawing, results):
     assert max(many.patches[0].get_xy()[:, 0]) == 500
 
 
-def test_of_ten_models_the_first_has_a_band(drawing, results):
-    """Four have colours and marks, the others are grey, also their names; on axes of the user all have colours."""
+def test_ten_models_have_a_table_of_hits(drawing, results):
+    """Their hits@1 and @3, and those of chance; the darkest cell of a column is its best; nine have curves."""
     worse = replaced(results[1], table=results[1].table.assign(better_filtered=6))
     named = {f"m{i}": results[i % 2] for i in range(9)} | {"worse": worse}
-    figure = plots.hits_curve(named, limit=3)
-    (axes,) = figure.axes
-    *lines, chance = curves_of(axes)
-    assert [xy(line)[-1][1] for line in lines] == [result["hits@3"] for result in named.values()]
-    grey = [(figure_matplotlib.INK, 0.5, "None")] * 6
-    looks = [(line.get_color(), line.get_alpha(), line.get_marker()) for line in lines]
-    assert looks == [*((COLOURS[i], 1.0, MARKERS[i][0]) for i in range(4)), *grey]
-    assert max(line.get_linewidth() for line in lines[4:]) < min(line.get_linewidth() for line in lines[:4])
-    assert names_of_models(figure) == list(named)[:4]
-    dark = [text.get_text() for text in axes.texts if text.get_color() != figure_matplotlib.GREY]
-    assert (sorted(dark), sorted(named_in(axes))) == (list(named)[:4], ["chance", *sorted(named)])
-    assert xy(chance)[0][1] == pytest.approx(results[0].chance("hits@1").value)
-    assert title_of(figure).endswith("with 95% intervals of the first model")
-    (band,) = axes.patches
-    assert (min(band.get_xy()[:, 0]), max(band.get_xy()[:, 1])) == (
-        1,
-        pytest.approx(results[0].interval("hits@3").high),
-    )
+    for own in (None, drawing.figure.Figure().subplots()):
+        axes = plots.hits_curve(named, limit=3, ax=own).axes[0]
+        assert [label.get_text() for label in axes.get_yticklabels()] == [*named, "chance"]
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "3"]
+        cells = {tuple(np.round(text.xy, 2)): text.get_text() for text in axes.texts}
+        wanted = [[result["hits@1"], result["hits@3"]] for result in named.values()]
+        chance = [results[0].chance(f"hits@{k}").value for k in (1, 3)]
+        for i, row in enumerate([*wanted, chance]):
+            assert [cells[j, i + 0.42] for j in (0, 1)] == [f"{value:.3f}" for value in row]
+        places = [(round(x + 0.5), round(y + 0.5)) for x, y, *_ in boxes_of(axes)]
+        shades = dict(zip(places, (bar.get_alpha() for bar in axes.patches)))
+        for j, column in enumerate(zip(*wanted)):
+            share = [(value - min(column)) / (max(column) - min(column)) for value in column]
+            assert [shades[j, i] for i in range(10)] == pytest.approx([0.05 + 0.45 * at for at in share], abs=0.006)
+            assert shades[j, 10] == pytest.approx(0.05, abs=0.451)
+        found = [[result.interval(f"hits@{k}") for k in (1, 3)] for result in named.values()]
+        halves = [f"±{max(one.high - one.low for one in row) / 2:.3f}" for row in found]
+        assert [text.get_text() for text in axes.texts if text.get_text().startswith("±")] == halves
+    assert title_of(plots.hits_curve(named, limit=3)).endswith("±: half the widest 95% interval of a row")
+    assert names_of_models(plots.hits_curve(named, limit=3)) == []
     nine = plots.hits_curve(dict(list(named.items())[:9]), limit=3).axes[0]
     assert (sorted(named_in(nine)), len(nine.patches)) == (["chance", *list(named)[:9]], 9)
     assert [line.get_color() for line in curves_of(nine)[:9]] == list(COLOURS[:9])
     own = drawing.figure.Figure().subplots()
-    plots.hits_curve(named, limit=3, ax=own)
-    assert [text.get_text() for text in own.get_legend().get_texts()] == [*named, "chance"]
-    assert [line.get_color() for line in own.lines[:0:-1]] == list(COLOURS[:10])
+    plots.hits_curve(dict(list(named.items())[:9]), limit=3, ax=own)
+    assert [text.get_text() for text in own.get_legend().get_texts()] == [*list(named)[:9], "chance"]
+    assert [line.get_color() for line in own.lines[:0:-1]] == list(COLOURS[:9])
     assert not own.texts
 
 
@@ -273,7 +276,7 @@ def values_of_curves(values, names):
 
 
 @pytest.mark.parametrize("style", ["screen", "paper"])
-@pytest.mark.parametrize("n", [2, 4, 11, 15])
+@pytest.mark.parametrize("n", [2, 4, 7, 9])
 def test_names_beside_curves_do_not_overlap(drawing, n, style):
     """Of curves of any values, also equal ones: each name is drawn, in the order of the values, and none is cut."""
     rng = np.random.default_rng(n)
@@ -383,9 +386,8 @@ def test_relation_comparison_of_tables(drawing):
     assert second == pytest.approx(np.array([[0.7, 0.28], [NAN, NAN], [0.1, 2.28]]), nan_ok=True)
     (ends,) = axes.lines
     assert np.array(segments(ends)) == pytest.approx(np.array([[[0.4, 0.12], [0.6, 0.12]], [[0.1, 2.12], [0.3, 2.12]]]))
-    assert title_of(figure) == (
-        "MRR per relation (number of ranks): 3 of 4 with most ranks 2 undefined, not drawn; open: fewer than 10 ranks"
-    )
+    assert title_of(figure) == "MRR per relation (number of ranks): 3 of 4 with most ranks 2 undefined, not drawn"
+    assert legend_texts(axes) == [*NAMES, "fewer than 10 ranks"]
     assert axes.get_xlabel() == "MRR"
     assert axes.yaxis_inverted()
     whole = plots.relation_comparison(FRAME, "mrr")
@@ -411,6 +413,35 @@ def test_groups_of_results(drawing, results):
     assert [y for _, y in dots(sides.axes[0])[0]] == results[0].by("side", metrics="mr")["mr"].tolist()
 
 
+def test_marks_of_a_comparison_follow_its_decisions(drawing):
+    """Of three models: a mark is open where `by` does not tell the model apart from the best, which has no open one."""
+    rng = np.random.default_rng(3)
+    dataset = kgeval.Dataset.from_arrays(
+        test=[[i, i % 3, (7 * i + 1) % 90] for i in range(90)], n_entities=90, n_relations=3
+    )
+    noise, bonus = rng.normal(size=(3, 90, 90)), {"B": [2.0, 2.0, 2.0], "A": [2.9, 2.0, 2.9], "C": [0.0, 2.0, 1.6]}
+    truth = np.zeros((90, 90))
+    truth[np.arange(90), (7 * np.arange(90) + 1) % 90] = 1.0
+    named = {
+        name: kgeval.evaluate(
+            lambda s, p, o, i=i, of=of: 0.6 * noise[i][s, o] + truth[s, o] * np.array(of)[p], dataset, progress=False
+        )
+        for i, (name, of) in enumerate(bonus.items())
+    }
+    compared = kgeval.compare(named, metrics="mrr")
+    assert compared.best("mrr") == "A"
+    figure = plots.relation_comparison(compared)
+    axes = figure.axes[0]
+    order = [label.split(" (")[0] for label in labels_in(axes)]
+    others = legend_texts(axes)[1:3]
+    decided = [compared.by("relation", "mrr", "A", other)["decided"][order].tolist() for other in others]
+    assert [faces(axes, place) for place in range(3)] == [[True] * 3, *decided]
+    assert 0 < sum(decided[0] + decided[1]) < 6
+    assert legend_texts(axes)[3:] == ["not told apart from A"]
+    assert "tests corrected for 3 relations" in title_of(figure)
+    assert "not told apart from A" not in legend_texts(plots.relation_comparison(named).axes[0])
+
+
 def test_degree_curve_orders_the_buckets(drawing):
     """By their first number, not as text, those without one last."""
     index = pd.Index(["8-15", "unknown", "0", "2-3", "16-31", "1"], name="degree_given")
@@ -429,8 +460,8 @@ def test_degree_curve_orders_the_buckets(drawing):
     drawn = np.array(segments(intervals))[:, :, 1]
     assert drawn == pytest.approx(np.clip(ends, *axes.get_ylim()))
     assert drawn[[0, 4]] == pytest.approx(ends[[0, 4]])
-    said = "open: fewer than 10 ranks"
-    assert title_of(figure) == f"MRR by degree of the given entity: 1,034 ranks {said}"
+    assert title_of(figure) == "MRR by degree of the given entity: 1,034 ranks"
+    assert legend_texts(axes)[-1] == "fewer than 10 ranks"
     assert axes.get_xlabel() == "degree of the given entity"
     intervals = frame.set_axis(pd.Index(pd.IntervalIndex.from_breaks([2, 3, 4, 5, 6, 7, 10])))[::-1]
     assert [y for _, y in dots(plots.degree_curve(intervals).axes[0])[0]] == frame["mrr"].tolist()
@@ -698,9 +729,9 @@ def test_curves_of_several_models(drawing, results):
         plots.rank_distribution(5)
 
 
-def faces(axes):
-    """Whether each mark of the last dots is filled."""
-    return [tuple(colour[:3]) != (1.0, 1.0, 1.0) for colour in axes.collections[-1].get_facecolors().tolist()]
+def faces(axes, place=-1):
+    """Whether each mark of the dots at a place is filled; by default of the last ones."""
+    return [tuple(colour[:3]) != (1.0, 1.0, 1.0) for colour in axes.collections[place].get_facecolors().tolist()]
 
 
 def test_difference_plot_of_a_table(drawing):
@@ -849,12 +880,11 @@ def test_no_marker_is_cut(drawing, results):
 
 
 def test_the_legend_of_pale_bars_is_one_of_them(drawing, results):
-    """A bar of the model with most ties; the bin with most ties has the name of its model."""
+    """A bar of the model with most ties."""
     without = replaced(results[0], table=results[0].table.assign(tied_filtered=0))
     figure = plots.rank_distribution([without, results[1]], ["a", "b"])
     pale = figure.legends[0].get_patches()[legend_texts(figure.axes[0]).index("pale: tied with a rival")]
     assert (drawing.colors.to_hex(pale.get_facecolor()), pale.get_alpha()) == (COLOURS[1], 0.35)
-    assert [text.get_text().split("\n")[0] for text in figure.axes[0].texts] == ["b:"]
 
 
 def figure_of_pairs(names, **more):
@@ -968,7 +998,8 @@ def test_labels_are_no_formulas(drawing, results, tmp_path):
         shown = [text for text in texts_of(figure) if "$" in text.get_text()]
         assert shown
         assert not any(text.get_parse_math() for text in shown)
-    assert legend_texts(figures[0].axes[0]) == [bad[0], "_$x$\\x1b[1m", "pale: tied with a rival"]
+    named = [text.partition(" (")[0] for text in legend_texts(figures[0].axes[0])]
+    assert named == [bad[0], "_$x$\\x1b[1m", "pale: tied with a rival"]
 
 
 def test_many_models_can_be_told_apart_in_grey():
@@ -1258,7 +1289,7 @@ def test_cautions_stay_below_a_title_of_the_user(drawing, results):
     for title in ("Mine", ""):
         figure = plots.hits_curve([results[0], other], ["a", "b"], title=title)
         assert title_of(figure) == f"{title} not comparable: the results differ in dataset".strip()
-    said = "Mine 1 undefined, not drawn; open: fewer than 10 ranks"
+    said = "Mine 1 undefined, not drawn"
     assert title_of(plots.relation_comparison(FRAME, title="Mine")) == said
     assert title_of(plots.roc(from_ranking([1, 0]), title="")) == ""
 
@@ -1268,7 +1299,7 @@ def test_names_replace_labels(drawing, results):
     names = {"model 1": "First", "few": "Few", "m1": "One", "b": "Bee"}
     axes = plots.relation_comparison([FRAME, OTHER], names=names).axes[0]
     assert labels_in(axes)[:3] == ["$many$ (40)", "none (5)", "Few (3)"]
-    assert legend_texts(axes) == ["First", "model 2"]
+    assert legend_texts(axes) == ["First", "model 2", "fewer than 10 ranks"]
     assert names_of_models(plots.hits_curve({"m1": results[0], "m2": results[1]}, names)) == ["One", "m2"]
     bucket = plots.degree_curve(FRAME, names={"few": "Few", "relation": "Group"}).axes[0]
     assert "Few" in [label.get_text() for label in bucket.get_xticklabels()]
