@@ -582,9 +582,8 @@ DEFINED = {
     "remember": ["kgeval.evaluation.bounded_cache"],
 }  # fmt: skip
 METRIC_LISTS = {  # metrics that are shown if none are asked for: those of ranks stand in one module
-    "kgeval.metrics.default_metrics": 5,
+    "kgeval.metrics.default_metrics": 3,
     "kgeval.classification.classification_result": 3,  # of labels, not of ranks
-    "kgeval.report.page_report": 1,  # those of a page, and one more
 }
 
 

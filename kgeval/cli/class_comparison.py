@@ -11,7 +11,7 @@ from kgeval.cli.options import json_text, say_aside
 from kgeval.display.differences import screen_differences
 from kgeval.display.media import format_frame, frame_records, undefined_lines
 from kgeval.errors import ProtocolError
-from kgeval.metrics.default_metrics import COMPARED_METRICS
+from kgeval.metrics.default_metrics import PLAIN_METRICS
 
 NEED_RANKS = ("by_relation", "limit", "margin", "non_inferior_to")
 
@@ -36,7 +36,7 @@ def classes_text(results: Sequence[Any], names: Sequence[str], options: argparse
     given += ["--override"] if options.override else []
     if given:
         raise ProtocolError(f"{', '.join(given)}: compares ranks, but {options.results[0]} holds a classification")
-    has_default = options.metrics == ",".join(COMPARED_METRICS)
+    has_default = options.metrics == ",".join(PLAIN_METRICS)
     compared = compare_classifications(
         results,
         names,

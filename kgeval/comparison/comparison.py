@@ -51,7 +51,7 @@ from kgeval.data.known import SETTINGS
 from kgeval.display.differences import screen_differences
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.metrics.base import Metric, split_list
-from kgeval.metrics.default_metrics import COMPARED_METRICS
+from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.grammar import display_of
 from kgeval.results.bounded import shown_bounds
 from kgeval.results.columns import checked_weights, group_names
@@ -521,7 +521,7 @@ def compare(
     results: Sequence[EvaluationResult] | Mapping[str, EvaluationResult],
     *,
     names: Sequence[str] | None = None,
-    metrics: Sequence[str | Metric] | str = COMPARED_METRICS,
+    metrics: Sequence[str | Metric] | str = PLAIN_METRICS,
     baseline: str | None = None,
     override: Sequence[str] | str = (),
     confidence: float = 0.95,

@@ -18,7 +18,7 @@ from kgeval.errors import DataError, KgevalWarning, MetricError, MissingExtra, P
 from kgeval.integrations.loggers import log_name
 from kgeval.metrics import RankMetric
 from kgeval.metrics.base import TIE_POLICIES, Metric
-from kgeval.metrics.default_metrics import PAGE_METRICS
+from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.grammar import parse_all
 
 COLUMNS = ("better", "tied", "rivals", "has_id", "id")
@@ -74,7 +74,7 @@ class TorchMetricMethods:
 
     def __init__(
         self,
-        metrics: Sequence[str | Metric] | str = PAGE_METRICS,
+        metrics: Sequence[str | Metric] | str = PLAIN_METRICS,
         ties: str = "realistic",
         *,
         log_names: bool = False,

@@ -6,8 +6,6 @@ of its own.
 
 from __future__ import annotations
 
-DEFAULT_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")  # tables of a result, cards
+DEFAULT_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri")  # a verdict is about the first
 PLAIN_METRICS = DEFAULT_METRICS[:-1]  # without a metric that needs the numbers of rivals
-COMPARED_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10")  # the verdict is about the first
-PAGE_METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "mr")  # columns that lie between 0 and 1 first
 BRIEF_METRICS = ("mrr", "hits@1", "hits@10")  # panels of notebooks, benchmarks

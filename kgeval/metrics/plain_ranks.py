@@ -104,9 +104,9 @@ def from_ranks(
 
     Examples
     --------
-    >>> summary = from_ranks([2, 1], "mr,mrr,hits@1,amri")
-    >>> summary["mr"], summary["mrr"], summary["hits@1"], summary.value("amri").reason
-    (1.5, 0.75, 0.5, 'amri needs the number of candidates; set n_candidates=')
+    >>> summary = from_ranks([2, 1], "mrr,hits@1,mr,amri")
+    >>> summary["mrr"], summary["hits@1"], summary["mr"], summary.value("amri").reason
+    (0.75, 0.5, 1.5, 'amri needs the number of candidates; set n_candidates=')
     >>> from_ranks([2, 1], "amri", n_candidates=5)["amri"]
     0.75
     """

@@ -27,7 +27,6 @@ from kgeval.results.keys import Key
 from kgeval.results.run_names import run_name
 
 SUFFIXES = (".json", ".kgeval")
-FIRST_METRIC = "mrr"  # sorts the rows
 N_SAME = 6  # significant digits in which the values of copies agree
 MAX_NAMED, MAX_SAME = 4, 2  # names that a note lists; further names are only counted
 CONTRADICTS = "contradicts itself, not ranked"  # the mark of a row whose metrics no ranks can give
@@ -469,13 +468,12 @@ def _why_apart(cards: Sequence[Card]) -> str:
 
 
 def _columns(cards: Sequence[Card]) -> tuple[str, ...]:
-    """Return the filtered metrics of both sides, or of the ranked side; in the order of the tables, MRR first."""
+    """Return the filtered metrics of both sides, or of the ranked side; in the order of the tables."""
     keys = {metric: Key.parse(metric) for card in cards for metric in card.metrics}
     filtered = [metric for metric, key in keys.items() if key.setting == "filtered"] or list(keys)
     both = [metric for metric in filtered if keys[metric].side == "both"] or filtered
-    order = [FIRST_METRIC, *(name for name in DEFAULT_METRICS if name != FIRST_METRIC)]
-    names = {metric: metric.rpartition(".")[2] for metric in both}
-    return tuple(sorted(both, key=lambda metric: order.index(names[metric]) if names[metric] in order else len(order)))
+    places = {name: place for place, name in enumerate(DEFAULT_METRICS)}
+    return tuple(sorted(both, key=lambda metric: places.get(metric.rpartition(".")[2], len(places))))
 
 
 def _marks(row: BoardRow, runs: Sequence[BoardRun]) -> tuple[str, ...]:

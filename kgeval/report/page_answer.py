@@ -10,10 +10,11 @@ from kgeval.base.wording import percent, with_capital, written
 from kgeval.comparison.verdict import model_name, shown_name
 from kgeval.display.differences import difference_matrix, gains_and_losses, moved_words, shown_differences
 from kgeval.display.table import Cell, Column, Table
+from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.metrics.grammar import display_of
 from kgeval.report.document import N_OPEN, Beside, Fold, PagePart, Section, Text, cautions, first_section
 from kgeval.report.page_cautions import cautions_of
-from kgeval.report.page_report import SUMMARY_METRICS, Report, Row, numbers_of
+from kgeval.report.page_report import Report, Row, numbers_of
 from kgeval.report.page_values import drawn, shows_chance
 from kgeval.results.display import tie_ends
 from kgeval.results.rank_table import CONFIDENCE
@@ -70,7 +71,7 @@ def moves(report: Report) -> list[str]:
 def values(report: Report) -> Table:
     """Return the first metric of each model with its interval, on one axis; of many, with the lead of the best one."""
     metric, comparison = report.metric, report.comparison
-    is_usual = metric in SUMMARY_METRICS
+    is_usual = metric in DEFAULT_METRICS
     rows: list[Row] = []
     for name, result in zip(report.names, report.results):
         row = numbers_of(result, metric)[0]

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from kgeval.audit import leak_notes
 from kgeval.base.wording import listed_names, percent, with_capital, written
 from kgeval.comparison.texts import OTHER_ENTITIES, is_description, merged_notes
+from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.metrics.grammar import display_of
-from kgeval.report.page_report import SUMMARY_METRICS, Report
+from kgeval.report.page_report import Report
 from kgeval.results.display import MAX_TIES, tie_ends
 from kgeval.results.evaluation_result import EvaluationResult, interval_notes, metric_cautions, unknown_lines
 from kgeval.results.rank_table import CONFIDENCE
@@ -84,7 +85,7 @@ def notes_of(result: EvaluationResult) -> list[str]:
     ----------
     result : EvaluationResult
     """
-    notes = [*result.notes, *metric_cautions(result, SUMMARY_METRICS)]
+    notes = [*result.notes, *metric_cautions(result, DEFAULT_METRICS)]
     return [note for note in dict.fromkeys(notes) if not is_description(note) and leak_notes.COPIED not in note]
 
 

@@ -13,7 +13,7 @@ from kgeval.base.checks import Ids, listed
 from kgeval.base.wording import count_text, percent, printable, shown_label
 from kgeval.display.table import Column, Table
 from kgeval.features.columns import OVER_SPLITS
-from kgeval.metrics.default_metrics import PAGE_METRICS
+from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.grammar import display_of, parse_all
 from kgeval.report.document import Fold, PagePart
 from kgeval.report.page_report import MAX_GROUPS, Report, Row, column_words, group_numbers
@@ -92,7 +92,7 @@ def value_table(report: Report, column: str, found: Breakdown) -> Table:
     column : str
     found : Breakdown
     """
-    metrics = parse_all(PAGE_METRICS)
+    metrics = parse_all(PLAIN_METRICS)
     frames = [
         result.rank_table.metric_frame(
             {(group,): ("filtered", ids) for group, ids in groups.items()}, [column], metrics, confidence=CONFIDENCE

@@ -10,9 +10,10 @@ from kgeval.base.checks import grouped
 from kgeval.base.wording import count_text, percent
 from kgeval.data.sides import ALL_SIDES
 from kgeval.display.table import Cell, Column, Table
+from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.metrics.grammar import display_of, parse_all
 from kgeval.report.document import Code, Fold, Lines, PagePart, Text
-from kgeval.report.page_report import SUMMARY_METRICS, Report, numbers_of
+from kgeval.report.page_report import Report, numbers_of
 from kgeval.report.page_values import drawn, metric_head, shows_chance
 from kgeval.results.display import MAX_TIES, tie_ends
 from kgeval.results.evaluation_result import interval_notes
@@ -74,13 +75,13 @@ def metric_table(report: Report, setting: str, side: str, models: Sequence[int],
         Whether to draw the intervals, and to show the share of tied ranks.
     """
     results = [report.results[i] for i in models]
-    levels = [[result.chance(f"{setting}.{side}.{metric}") for result in results] for metric in SUMMARY_METRICS]
+    levels = [[result.chance(f"{setting}.{side}.{metric}") for result in results] for metric in DEFAULT_METRICS]
     is_shared = all(len({str(level.value) for level in of_metric}) == 1 for of_metric in levels)
     n_chance = 1 if is_shared else len(models)
     names = ["chance"] if is_shared else [f"chance, {report.names[i]}" for i in models]
     labels = [*(Cell(report.names[i], model=i) for i in models), *map(Cell, names)]
     columns = [Column("model", labels, is_label=True)]
-    for metric, of_metric in zip(SUMMARY_METRICS, levels):
+    for metric, of_metric in zip(DEFAULT_METRICS, levels):
         key = f"{setting}.{side}.{metric}"
         found = [numbers_of(result, key) for result in results]
         rows, expected = [row for row, _ in found], of_metric[:n_chance]
@@ -116,7 +117,7 @@ def _explained(report: Report, tables: Sequence[Table]) -> list[str]:
     cells = [cell for table in tables for column in table.columns for cell in column.cells]
     said = []
     if any(cell.is_best for cell in cells):
-        untested = [metric.heading for metric in parse_all(SUMMARY_METRICS) if str(metric) not in report.leaders]
+        untested = [metric.heading for metric in parse_all(DEFAULT_METRICS) if str(metric) not in report.leaders]
         more = f" ({', '.join(untested)}: not tested)" if untested else ""
         said.append(f"Bold: the leader and all models that the test cannot tell from it{more}.")
     said += ["Grey: not above chance."] if any(cell.tone == "faint" for cell in cells) else []

@@ -14,7 +14,7 @@ from kgeval.base.wording import count_text, shown_label, written
 from kgeval.display.html import Markup, joined, tag
 from kgeval.display.html_tables import label
 from kgeval.display.table import Cell, Column, Table
-from kgeval.metrics.default_metrics import PAGE_METRICS
+from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.grammar import display_of
 from kgeval.report.document import PagePart, Section, Text
 from kgeval.report.page_report import CORRECTED, Report, decided_text, group_numbers
@@ -27,7 +27,7 @@ N_OPENED, MAX_OPENED = 3, 100  # triples of a relation, and relations with tripl
 
 def relations(report: Report) -> Section:
     """Return the table of relations, and the fields that filter it."""
-    key = report.metric if report.metric in PAGE_METRICS else PAGE_METRICS[0]
+    key = report.metric if report.metric in PLAIN_METRICS else PLAIN_METRICS[0]
     labels, frames = report.relations, report.by_relation
     sizes = [frame["n"].astype(int).tolist() for frame in frames]
     is_same = all(of_model == sizes[0] for of_model in sizes)
@@ -102,7 +102,7 @@ def _opened(report: Report, key: str, place: int, triples: Sequence[Triple]) -> 
     """Return what opens below a relation: all metrics of the detailed models, one of the others, and its triples."""
     lines, others = [], report.models[len(report.detailed) :]
     for i in report.detailed:
-        values = [f"{display_of(metric).heading} {_value(report, i, place, metric)}" for metric in PAGE_METRICS]
+        values = [f"{display_of(metric).heading} {_value(report, i, place, metric)}" for metric in PLAIN_METRICS]
         lines.append(tag("p", label(report.short(i)), ": ", ", ".join(values)))
     if others:
         items = [tag("li", label(report.short(i)), f" {_value(report, i, place, key)}") for i in others]

@@ -24,13 +24,12 @@ from kgeval.data.dataset import Dataset
 from kgeval.display.html_tables import short
 from kgeval.display.table import heading_of
 from kgeval.errors import DataError, MetricError
-from kgeval.metrics.default_metrics import PAGE_METRICS
+from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.metric_frames import REASON
 from kgeval.results.evaluation_result import EvaluationResult, entity_part, rank_groups, with_all_features
 from kgeval.results.keys import Key
 from kgeval.results.rank_table import CONFIDENCE
 
-SUMMARY_METRICS = (*PAGE_METRICS, "amri")
 MAX_DETAILED = 4  # with more models, the page details the best, and shows the others in narrow tables
 MAX_GROUPS = 40  # groups of a column that are shown
 MAX_NAME = 32  # characters of the name of a model
@@ -160,7 +159,7 @@ class Report:
 
     @cached_property
     def _by_relation(self) -> list[pd.DataFrame]:
-        return [result.by("relation", metrics=PAGE_METRICS, confidence=CONFIDENCE) for result in self.parts]
+        return [result.by("relation", metrics=PLAIN_METRICS, confidence=CONFIDENCE) for result in self.parts]
 
     @cached_property
     def verdict(self) -> Verdict:

@@ -15,7 +15,7 @@ from kgeval.display.differences import edge_of, moved
 from kgeval.display.html import axis_ends, difference_bar
 from kgeval.display.html_tables import short
 from kgeval.display.table import Cell, Column, Table
-from kgeval.metrics.default_metrics import PAGE_METRICS
+from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.grammar import display_of, parse_all
 from kgeval.report import charts
 from kgeval.report.document import Fold, PagePart, Section
@@ -141,7 +141,7 @@ def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str, has
 
 def best_and_worst(report: Report) -> Table:
     """Return the relations on which a model is best and worst: those with as many ranks as the verdict asks for."""
-    key, frame = PAGE_METRICS[0], report.by_relation[0]
+    key, frame = PLAIN_METRICS[0], report.by_relation[0]
     rows, _ = group_numbers(frame, key, report.parts[0], "relation")
     sizes = frame["n"].tolist()
     sign = 1 if parse_all([key])[0].higher_is_better else -1

@@ -411,7 +411,7 @@ def test_bounded_ranks_have_bounds_and_no_value(tmp_path):
     assert verify_card(tmp_path / "old.json", bounded()).agrees
     text = " ".join(card.paragraph().split())
     assert "Known only by bounds: 1 filtered rank and 1 raw rank. None of the other" in text
-    assert "MR 2.00 to 2.50;" in text
+    assert "; MR 2.00 to 2.50." in text
 
 
 def test_unknown_settings_have_no_metrics():

@@ -127,10 +127,10 @@ def test_worked_example(root, capsys):
     ]
     cells = [line.split() for line in lines[table + 4 : table + 8]]
     assert cells == [
-        ["n", "MR", "MRR", "hits@1", "hits@3", "hits@10", "AMRI"],
-        ["object", "2", "1.50", "0.7500", "0.5000", "1.0000", "1.0000", "0.7500"],
-        ["chance", "2", "3.00", "0.4567", "0.2000", "0.6000", "1.0000", "0.0000"],
-        ["raw", "object", "2", "1.50", "0.7500", "0.5000", "1.0000", "1.0000", "0.7500"],
+        ["n", "MRR", "hits@1", "hits@3", "hits@10", "MR", "AMRI"],
+        ["object", "2", "0.7500", "0.5000", "1.0000", "1.0000", "1.50", "0.7500"],
+        ["chance", "2", "0.4567", "0.2000", "0.6000", "1.0000", "3.00", "0.0000"],
+        ["raw", "object", "2", "0.7500", "0.5000", "1.0000", "1.0000", "1.50", "0.7500"],
     ]
     assert "note: hits@10 is 1 by definition for 100.0% of the ranks (10 candidates or fewer)" in lines
     content = as_json(capsys, *call[1:])
@@ -404,7 +404,7 @@ def test_out_saves_what_was_printed_and_is_not_overwritten(tmp_path, capsys, mon
     call = ("graph", "--scorer", "scorers:total", "--out", "run.kgeval")
     content = as_json(capsys, *call)
     saved = kgeval.load_result("run.kgeval")
-    names = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")
+    names = ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri")
     assert {name: saved[name] for name in names} | {"n": 4} == content["metrics"]["both"]
     assert saved.protocol.fingerprint == content["protocol_fingerprint"]
     assert saved["raw.object.mr"] == 3.0

@@ -1121,7 +1121,7 @@ def test_table_is_tidy():
         AttributeError, match=r"no attribute 'table' since kgeval 0.2; write differences, where p_holm is p_corrected$"
     ):
         getattr(compare([towns(0), towns(1)]), "table")  # noqa: B009
-    assert table["metric"].tolist() == ["mrr", "mr", "hits@1", "hits@3", "hits@10"]
+    assert table["metric"].tolist() == ["mrr", "hits@1", "hits@3", "hits@10", "mr"]
     assert {table[name].dtype.kind for name in ("wins", "ties", "losses", "n", "n_clusters")} == {"i"}
     assert {table[name].dtype.kind for name in [*table.columns[6:16], "detectable", "value_first"]} == {"f"}
 

@@ -33,7 +33,7 @@ def test_values_are_those_of_the_result(result):
 
 
 def test_default_and_text(result):
-    assert list(flat_metrics(result)) == ["mr", "mrr", "hits_at_1", "hits_at_3", "hits_at_10", "amri"]
+    assert list(flat_metrics(result)) == ["mrr", "hits_at_1", "hits_at_3", "hits_at_10", "mr", "amri"]
     assert flat_metrics(result, "mrr, head.mr") == {"mrr": result["mrr"], "subject.mr": result["subject.mr"]}
 
 

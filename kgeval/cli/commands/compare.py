@@ -23,7 +23,7 @@ from kgeval.display.differences import screen_differences
 from kgeval.display.media import format_frame, frame_records, undefined_lines
 from kgeval.errors import ProtocolError
 from kgeval.metrics.base import split_list
-from kgeval.metrics.default_metrics import COMPARED_METRICS
+from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.grammar import display_of
 from kgeval.results.keys import Key
 
@@ -34,7 +34,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_results(parser, "two or more")
     parser.add_argument(
         "--metrics",
-        default=",".join(COMPARED_METRICS),
+        default=",".join(PLAIN_METRICS),
         metavar="KEYS",
         help="metrics, comma-separated (default: %(default)s)",
     )

@@ -25,7 +25,7 @@ from kgeval.metrics.ranks import RANKS
 from kgeval.metrics.retrieval.base import LISTS
 
 _OVERVIEW = """\
-kgeval ranks the test triples of a knowledge graph with your model, and computes hits@k, MR and MRR exactly.
+kgeval ranks the test triples of a knowledge graph with your model, and computes MRR, hits@k and MR exactly.
 
 The main job:
   kgeval evaluate FOLDER --model FILE.npz
