@@ -128,9 +128,9 @@ def main() -> None:
                 best_mrr, best_epoch, best_tables, best_ranks = mrr, epoch, rounded, ranks
     print(f"epochs {best_epoch}")
     print(f"MRR {best_mrr:.12f}")
-    print(f"MR {best_ranks.mean():.12f}")
     for k in (1, 3, 10):
         print(f"hits@{k} {np.mean(best_ranks <= k):.12f}")
+    print(f"MR {best_ranks.mean():.12f}")
     np.savez_compressed(
         HERE / "complex.npz",
         model=np.array("complex"),
