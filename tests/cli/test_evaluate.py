@@ -777,7 +777,7 @@ def test_subprocesses_of_a_scorer_print_aside_too(root, tmp_path):
     (tmp_path / "talk.py").write_text(CHATTY)
     call = ("evaluate", "graph", "--scorer", f"{tmp_path / 'talk.py'}:chatty", "--to", "csv")
     found = command(root, *call)
-    assert found.stdout.startswith(b"rows,n,mr,")
+    assert found.stdout.startswith(b"rows,n,mrr,")
     assert b"loading" not in found.stdout
     assert b"from a subprocess" not in found.stdout
     assert b"from a subprocess" in found.stderr

@@ -220,7 +220,7 @@ def test_a_partial_result_says_what_was_ranked(capsys, monkeypatch, options, lac
     assert status == 0
     if style == "csv":
         assert lines[0] == said
-        assert out.startswith("rows,n,mr,")
+        assert out.startswith("rows,n,mrr,")
     else:
         assert "both sides, 12 of 60 triples (drawn at random, seed 0)" in out.split("\n\n")[-2]
         assert out.splitlines()[-2] == said
