@@ -36,7 +36,7 @@ NO_TEST = (
     "A board sorts, it does not test: a lead may be chance, also where intervals or SDs do not overlap. To test it: "
     "kgeval compare (one run of each model) or kgeval benchmark (several seeds), with the results (.kgeval)."
 )
-VALUES = "One run: value and interval over test triples. Several seeds: mean ± standard deviation."
+VALUES = "One run: interval over test triples; several seeds: mean ± SD."
 MIXED = "Single runs stand beside means over seeds: the best of several single runs is partly luck."
 SAID = (
     "In the tables, each run of several seeds is a short line; a click opens the runs. Ties: share of ranks with an "
@@ -100,8 +100,8 @@ def _sections(board: Board, title: str) -> list[page.Section]:
     names = _names(board.tables)
     details = [f"{board.sentence()}. {NO_TEST}"]
     notes = [f"{note.rstrip('.')}." for note in board.notes]
-    tables = page.Beside([_leaders(board.tables, names), *_matrix(board.tables, names)])
-    parts = [tables, *page.cautions(notes, page.N_OPEN), page.Text(SAID)]
+    tables = [_leaders(board.tables, names), *_matrix(board.tables, names)]
+    parts = [*tables, *page.cautions(notes, page.N_OPEN), page.Text(SAID)]
     made = [page.first_section(title, _headline(board.tables, names) or "no ranked run", "", details, parts, "Board")]
     made += [_table_section(one, i, name) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:
@@ -146,8 +146,12 @@ def _leaders(tables: Sequence[BoardTable], names: Sequence[str]) -> Table:
     heads = ("best model", heading, "ahead of", "by")
     for head, column in zip(heads, zip(*map(_lead, tables))):
         columns.append(Column(head, column, is_label=head in ("best model", "ahead of")))
-    caption = f"Leaders by dataset, protocol and number of ranks; values of different rows do not compare. {VALUES}"
-    return Table(columns, caption=caption, name="leaders", kind="fit leaders")
+    if len({one.metrics[0] for one in tables if one.ranked}) == 1:
+        values = [[value for _, value in one.best_of_models] for one in tables]
+        drawings = [partial(charts.runs_bar, of, of[0]) if of else None for of in values]
+        columns.insert(3, Column.of_drawings(chain(*values), drawings))
+    caption = f"Leaders (values of different rows do not compare). {VALUES} Short lines: the other models."
+    return Table(columns, caption=caption, name="leaders", kind="leaders")
 
 
 def _lead(one: BoardTable) -> list[Cell]:
@@ -186,7 +190,7 @@ def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:
         columns.append(Column(name, [replace(one, interval="", is_best=best in one.numbers[:1]) for one in cells]))
     of_all = f"{len(shown)} of {counted(len(models), 'model')}" if len(shown) < len(models) else "all models"
     caption = f"{heading_of(metric)}: {of_all}, by the sum of their places (last, if missing). Bold: the leader."
-    return [Table(columns, caption=caption, name="matrix", kind="matrix fit")]
+    return [Table(columns, caption=caption, name="matrix", kind="matrix sortable")]
 
 
 # ---- a table ----

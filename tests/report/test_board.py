@@ -220,7 +220,7 @@ def test_runs_without_a_name_are_shown_by_their_file_and_not_averaged(card, tmp_
     write_board(board, tmp_path / "board.html")
     (row,) = Reader(tmp_path / "board.html").rows("leaders")
     assert [text for text, _ in row][1] == "second1 run, no name; A"
-    assert [text for text, _ in row][3:] == ["below/B.json1 run, no name; A", "0.1000"]
+    assert [text for text, _ in row][4:] == ["below/B.json1 run, no name; A", "0.1000"]
 
 
 def test_a_lead_is_over_another_model(card, tmp_path):
@@ -229,15 +229,15 @@ def test_a_lead_is_over_another_model(card, tmp_path):
     write_board(runs, tmp_path / "board.html")
     (row,) = Reader(tmp_path / "board.html").rows("leaders")
     values = ["A1 run", "0.4000 [0.3500, 0.4500]", "B1 run, seed 1"]
-    assert [text for text, _ in row] == ["toy", *values, "0.1000"]
+    assert [text for text, _ in row] == ["toy", *values[:2], "", values[2], "0.1000"]
     for top, said in ((0.41, "0.1000 ties could turn it"), (0.4, "0.1000 ties could turn it"), (0.35, "0.1000")):
         runs[2].content["ties"] |= {"share": 0.2, "range": {"mrr": {"pessimistic": 0.2, "optimistic": top}}}
         write_board(runs, tmp_path / "board.html", overwrite=True)
         (row,) = Reader(tmp_path / "board.html").rows("leaders")
-        assert row[4][0] == said
+        assert row[5][0] == said
     write_board(runs[:2], tmp_path / "board.html", overwrite=True)
     (row,) = Reader(tmp_path / "board.html").rows("leaders")
-    assert [text for text, _ in row][3:] == ["only model"]  # no column without a text
+    assert [text for text, _ in row][4:] == ["only model"]  # no column without a text
 
 
 def test_single_runs_beside_means_say_so(card, tmp_path):
@@ -252,11 +252,11 @@ def test_single_runs_beside_means_say_so(card, tmp_path):
         write_board(runs, path, overwrite=True)
         reader = Reader(path)
         (leader,) = reader.rows("leaders")
-        assert [row[0][0] for row in reader.rows("board-1")] == [leader[1][0], leader[3][0]] == names
+        assert [row[0][0] for row in reader.rows("board-1")] == [leader[1][0], leader[4][0]] == names
         assert (said in reader.tables["board-1"]["caption"]) == (names[1] == "A2 seeds" and names[0] != "B2 seeds")
     write_board([*mean, single], path, overwrite=True)
     (leader,) = Reader(path).rows("leaders")
-    assert [leader[place][0] for place in (3, 4)] == ["A2 seeds", "0.1500"]  # the mean of A is 0.25
+    assert [leader[place][0] for place in (4, 5)] == ["A2 seeds", "0.1500"]  # the mean of A is 0.25
 
 
 def test_the_same_ranks_under_two_names_are_marked(card, tmp_path):
@@ -393,9 +393,12 @@ def test_the_headline_names_the_leaders(card, tmp_path):
     rows = [[text for text, _ in row] for row in reader.rows("leaders")]
     assert "both sides" in rows[0][0]
     assert "object side" in rows[1][0]
-    assert rows[0][1:] == ["A2 seeds", "0.3500 ± 0.0707", "B1 run, seed 1", "0.0500"]
-    assert rows[1][1:] == ["D1 run, seed 1", "0.9000 [0.8500, 0.9500]", "", "only model"]
+    assert rows[0][1:] == ["A2 seeds", "0.3500 ± 0.0707", "", "B1 run, seed 1", "0.0500"]
+    assert rows[1][1:] == ["D1 run, seed 1", "0.9000 [0.8500, 0.9500]", "", "", "only model"]
     assert "values of different rows do not compare" in reader.tables["leaders"]["caption"]
+    first = path.read_text(encoding="utf-8").partition('data-name="leaders"')[2].partition("</tr><tr>")[0]
+    a, b, c = (float(x) for x in re.findall(r'<path d="M([\d.]+) 3L', first))
+    assert (a - b) / (b - c) == pytest.approx(0.05 / 0.1, rel=0.01)
     assert "A board sorts, it does not test" in "".join(reader.text)
 
 
