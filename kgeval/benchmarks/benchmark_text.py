@@ -57,16 +57,15 @@ def moved_lines(benchmark: Benchmark) -> list[str]:
     ----------
     benchmark : Benchmark
     """
-    found, metric = benchmark.relations, benchmark.metric
+    metric, found = benchmark.metric, {name: one for name, one in benchmark.relations.items() if len(one) > 1}
     if len(benchmark.datasets) > 1:
         losses = {name: moved_words(frame, metric, verbs=(None, "")) for name, frame in found.items()}
         text = "; ".join(f"{shown_name(name)}: {words or 'none'}" for name, words in losses.items())
         whom = "second model" if benchmark.terms.baseline is None else "baseline"
-        return [f"Largest losses to the {whom}: {text}"] if text else []
+        return [f"Largest losses to the {whom}: {text}"] if any(losses.values()) else []
     return [
         line
         for frame in found.values()
-        if len(frame) > 1
         for line in gains_and_losses(frame, metric, list(map(model_name, frame.attrs["models"])))
     ]
 

@@ -297,7 +297,7 @@ def _cautions(benchmark: Benchmark) -> Iterator[str]:
     tested = benchmark.differences[benchmark.differences["test"] == "t"]
     n_runs = tested.loc[tested["p"].notna(), ["dataset", "n_first", "n_second"]].groupby("dataset").agg(["min", "max"])
     if ((n_runs.min(axis=1) == 1) & (n_runs.max(axis=1) > 1)).any():
-        yield "one run: interval without seeds, tested with the spread of the other models over seeds"
+        yield "one run: tested with the spread of the other models over seeds, which an interval of one run leaves out"
     yield from (note for note in benchmark.notes if note.endswith(EQUAL_RANKS))
 
 

@@ -228,7 +228,7 @@ def test_single_runs_beside_several():
     runs = cases.runs_of((24,), seeds=(1, 2), leave_out=[("B", 2, "ring-24"), ("C", 2, "ring-24")])
     found = kg.benchmark(runs, metrics="mrr")
     assert found.differences["test"].tolist() == ["t", "t", "t"]
-    said = "one run: interval without seeds, tested with the spread of the other models over seeds"
+    said = "one run: tested with the spread of the other models over seeds, which an interval of one run leaves out"
     assert said in found.to_markdown()
     assert said not in found.verdict.sentence  # a caution, and no answer
     for seeds in ((1,), (1, 2)):

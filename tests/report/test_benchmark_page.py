@@ -294,7 +294,7 @@ def test_where_the_best_model_gains_and_loses(reader, tmp_path):
     )
     assert "Best model - baseline" in against.tables["where"]["caption"]
     runs = runs_of({"good": 0.2, "bad": 2.0}, DATASETS, (1, 2, 3))
-    runs |= runs_of({"good": 0.2, "bad": 0.23}, ("turned", "close"), (1, 2, 3, 4), start=3)
+    runs |= runs_of({"good": 0.2, "bad": 0.23}, ("turned", "close"), (1, 2, 3, 4), start=8)
     benchmark = kg.benchmark(runs)
     assert [*map(len, benchmark.verdict.leaders.values())] == [1, 1, 2, 2]
     reader = written_page(benchmark, tmp_path / "page.html")
