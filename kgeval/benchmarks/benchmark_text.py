@@ -57,7 +57,7 @@ def moved_lines(benchmark: Benchmark) -> list[str]:
     ----------
     benchmark : Benchmark
     """
-    metric, found = benchmark.metric, {name: one for name, one in benchmark.relations.items() if len(one) > 1}
+    metric, found = benchmark.metric, benchmark.relations
     if len(benchmark.datasets) > 1:
         losses = {name: moved_words(frame, metric, verbs=(None, "")) for name, frame in found.items()}
         text = "; ".join(f"{shown_name(name)}: {words or 'none'}" for name, words in losses.items())
@@ -66,6 +66,7 @@ def moved_lines(benchmark: Benchmark) -> list[str]:
     return [
         line
         for frame in found.values()
+        if len(frame) > 1
         for line in gains_and_losses(frame, metric, list(map(model_name, frame.attrs["models"])))
     ]
 
@@ -95,7 +96,7 @@ def notes_on_method(benchmark: Benchmark) -> Iterator[str]:
         how.append(f"Student's t ({'seeds and triples' if several else 'clusters overlap'})")
     if is_swapped.any():
         which = "" if is_swapped.all() else " between single runs"
-        how.append(f"{swaps_words(tested, 9_999)} of ranks by {terms.cluster} (seed 0){which}")
+        how.append(f"{swaps_words(tested, 9_999)} of ranks by {terms.cluster} (seed 0; smaller p: a bound){which}")
     yield f"tested: {heading} by {listed(how)}, two-sided; {holm_words(len(tested), '', terms.alpha)}"
     if is_swapped.any() and not benchmark.keys[terms.metric].higher_is_better:
         yield exchangeable_words([heading])

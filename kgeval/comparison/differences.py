@@ -477,12 +477,11 @@ def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]
         is_sure = wide.low > 0.0 or wide.high < 0.0
         if ratio > MAX_ENTITY_RATIO or (row["better"] and not is_sure):
             limits = between(wide.low, wide.high, has_signs=True)
-            usual = between(row["low_95"], row["high_95"], has_signs=True)
             pair, heading = listed_names([row["first"], row["second"]]), display_of(label).heading
             yield (
                 f"{pair}: for other entities, the 95% interval of the difference in {heading} is {limits}, {ratio:.1f} "
-                f"times as wide as {usual}, which is for other triples of these entities (ranks that share an entity "
-                f"depend on each other; neither is corrected), and {'excludes' if is_sure else 'contains'} 0"
+                "times as wide as for other triples of these entities (ranks that share an entity depend on each "
+                f"other; neither is corrected), and {'excludes' if is_sure else 'contains'} 0"
             )
 
 

@@ -10,7 +10,7 @@ from kgeval.base.terminal import distinct_labels
 from kgeval.base.wording import decimals_for, shown_line, with_capital
 from kgeval.comparison.rows import model_order
 from kgeval.comparison.tables import leader_moves, shown_values
-from kgeval.comparison.texts import brief_header, is_description
+from kgeval.comparison.texts import brief_header, is_description, note_lines
 from kgeval.display import html
 from kgeval.display.differences import MAX_NAME, MAX_PAIRS, leader_first, shown_differences
 from kgeval.display.html import Markup
@@ -40,7 +40,7 @@ def comparison_panel(comparison: Comparison) -> Markup:
         replace(table, notes=[*table.notes, ("", f"bold: decided (Holm, {counted(len(rows), 'test')})")])
     )
     title, *more = verdict.parts
-    cautions = [note for note in comparison.notes if not is_description(note)][:1]
+    cautions = [line.removeprefix("note: ") for line in note_lines(comparison) if not is_description(line)][:2]
     ranks = f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].facts['dataset']}, paired"
     return html.panel(
         title if is_plain else f"Undecided: {title}",

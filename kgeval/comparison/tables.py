@@ -49,7 +49,7 @@ def shown_values(comparison: Comparison, intervals: bool = True) -> Table:
     undecided = [metric for metric in leaders if values[metric].notna().any() and len(leaders[metric]) != 1]
     if undecided and has_all_pairs:
         headings = ", ".join(display_of(metric).heading for metric in undecided)
-        says = "the best model does not differ significantly from every other model"
+        says = "the best model is not significantly better than every other model"
         notes.append(("", f"undecided: {headings}; {says} (p ≤ {alpha:g}, Holm)"))
     if not intervals:
         notes += [("", widths_words(values, comparison.terms.confidence))]

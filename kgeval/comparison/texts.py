@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from kgeval.audit.leak_notes import COPIED
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.wording import listed_names, printable, quoted
 from kgeval.comparison.rows import interval_words, model_order
@@ -135,7 +136,8 @@ def _method_lines(comparison: Comparison) -> list[str]:
 def note_lines(comparison: Comparison) -> list[str]:
     """Return the notes; of notes that differ in names and numbers alone, the first.
 
-    The first note is what other entities would change for the best model; then come those on most models.
+    The first notes are the metric without leaked triples, and what other entities would change for the best model; then
+    come those on most models.
 
     Parameters
     ----------
@@ -149,9 +151,9 @@ def note_lines(comparison: Comparison) -> list[str]:
     merged = merged_notes(((about.get(head, ""), text) for head, text in found), len(names))
     best, *_ = model_order(comparison)
 
-    def order(note: tuple[int, str]) -> tuple[bool, int]:
+    def order(note: tuple[int, str]) -> tuple[bool, bool, int]:
         n, text = note
-        return not (text.startswith(f"{quoted(best)} and ") and OTHER_ENTITIES in text), -n
+        return COPIED not in text, not (text.startswith(f"{quoted(best)} and ") and OTHER_ENTITIES in text), -n
 
     return [f"note: {text}" for _, text in sorted(merged, key=order)]
 
@@ -223,7 +225,9 @@ def _test_lines(comparison: Comparison) -> Iterator[str]:
     is_swapped = bool((tested["test"] == "swaps").any())
     if is_swapped or not by_t:
         unit = "given cluster" if terms.cluster_name == "array" else terms.cluster_name
-        how.append(f"{swaps_words(tested, terms.n_resamples)} of ranks by {unit} (seed {terms.seed})")
+        how.append(
+            f"{swaps_words(tested, terms.n_resamples)} of ranks by {unit} (seed {terms.seed}; smaller p: a bound)"
+        )
     if by_t:
         how.append(f"Student's t in {listed(by_t)} (clusters overlap)")
     yield f"tested: {'; '.join(how)}, two-sided; {holm_words(int(table['p_corrected'].notna().sum()), '', terms.alpha)}"

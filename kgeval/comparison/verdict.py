@@ -253,12 +253,15 @@ class Sentence:
         if len(self.ranked) == 2:
             values = f"{self.named(self.ranked[0])} against {self.named(second)}"
             return [f"Undecided: {self.title} {values}, difference {self.difference(second)}{self.detectable(second)}"]
+        pair = f", difference {self.difference(second)}"
+        pair = pair if len(self.leaders) == 2 else f" ({best} - {model_name(second)}: {self.difference(second)})"
+        tied = f"Undecided: {self.tied()}{pair}"
         if not beaten:
-            return [f"Undecided: {self.tied()}"]
+            return [tied]
         which = f"the other {len(beaten)} models, the best of them {model_name(beaten[0])}"
         which = which if len(beaten) > 1 else model_name(beaten[0])
         values = f"{self.value(self.ranked[0])} against {self.value(beaten[0])}, {self.difference(beaten[0])}"
-        return [f"Undecided: {self.tied()}", f"{best} beats {which}: {values}"]
+        return [tied, f"{best} beats {which}: {values}"]
 
     def detectable(self, second: str) -> str:
         """Return the smallest difference that could be detected; the reason if there is none."""

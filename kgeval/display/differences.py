@@ -240,20 +240,21 @@ def moved_words(
     >>> columns = {"n": [52, 220], "difference": [0.0481, -0.0138], "contribution": [0.02, -0.01]}
     >>> groups = pd.DataFrame(columns, index=["likes", "/film/genre"]).assign(decided=[True, False])
     >>> moved_words(groups, "mrr")
-    'gains most on likes (+0.0481 on 52 ranks); loses most on /film/genre (-0.0138 on 220 ranks, undecided)'
+    'gains most on likes (+0.0481 × 52 ranks); loses most on /film/genre (-0.0138 × 220 ranks, undecided)'
     """
     said, parts = list[str](), [part for part in zip(verbs, moved(groups, metric, n)) if part[0] is not None]
-    are_open = sum(len(part) for _, part in parts) > 1 and not any(part["decided"].any() for _, part in parts)
+    n_said = sum(len(part) for _, part in parts)
+    are_open = n_said > 1 and not any(part["decided"].any() for _, part in parts)
     unit = ("query", "queries") if metric.startswith("query.") else ("rank",)
     for verb, part in parts:
         digits = decimals_for(part["difference"], display_of(metric).decimals)
         places = [
-            f"{(labels or {}).get(str(label), shown_label(str(label)))} ({signed(row['difference'], digits)} on "
+            f"{(labels or {}).get(str(label), shown_label(str(label)))} ({signed(row['difference'], digits)} × "
             f"{counted(int(row['n']), *unit)}{'' if row['decided'] or are_open else ', undecided'})"
             for label, row in part.iterrows()
         ]
         said += [f"{verb}{listed(places)}"] if places else []
-    return "; ".join([*said, *(["all undecided"] if are_open else [])])
+    return "; ".join([*said, *([f"{'both' if n_said == 2 else 'all'} undecided"] if are_open else [])])
 
 
 def gains_and_losses(

@@ -18,8 +18,8 @@ MAX_LABEL = 240  # characters of a label that are shown; the rest is seen under 
 MAX_HEAD = 32  # characters of the heading of a column
 BREAKS = re.compile(r"(?<=[\w.]/)(?=\w)|(?<=\w[_.])(?=[^\W\d_])")  # where a line may break within a long word
 LONG_WORD = 13  # characters of a word that may break within
-WHOLE = re.compile(  # a pair of models alone, p and its heading, an interval, a word with a hyphen
-    r"(\A[\w.-]{1,20} - [\w.-]{1,20}\Z|\bp \(Holm\)|\bp [<=>≤] [\d.]+|"
+WHOLE = re.compile(  # a pair of models alone, an option, p and its heading, an interval, a word with a hyphen
+    r"(\A[\w.-]{1,20} - [\w.-]{1,20}\Z|--\w[\w-]*|\bp \(Holm\)|\bp [<=>≤] [\d.]+|"
     r"[\[(][-+]?[\d.,]+, [-+]?[\d.,]+[\])]|\b(?=[\w.-]{3,20}(?![\w.-]))\w[\w.]*(?:-[\w.]+)+)"
 )
 LONG_TEXT = 40  # a column with a longer text is wide

@@ -26,7 +26,7 @@ from kgeval.data.known import SETTINGS
 from kgeval.data.protocol import Protocol
 from kgeval.data.sides import RELATION, side_of
 from kgeval.errors import DataError, ProtocolError
-from kgeval.evaluation.row_order import MIN_JUDGED
+from kgeval.evaluation.row_order import MIN_JUDGED, NO_ROWS
 from kgeval.ranking.counts import RankCounts
 from kgeval.ranking.listed import ListTask
 from kgeval.results.evaluation_result import EvaluationResult, with_dataset_columns
@@ -425,7 +425,8 @@ def _cautions(result: EvaluationResult) -> list[str]:
     cautions = []
     # The row order check ranks train triples. Their ranks say more about the order of the rows than the ranks of this
     # result, so the caution about ranks near chance is given only if the row order check ranked too few triples.
-    is_order_checked = result.facts.get("row_order", {}).get("triples", 0) >= MIN_JUDGED
+    row_order = result.facts.get("row_order", {})
+    is_order_checked = row_order.get("triples", 0) >= MIN_JUDGED
     is_apart = result.rank_table.rows_of("both").size < len(result.rank_table)
     for side, prefix in (("both", ""), *([(RELATION, f"{RELATION}.")] if is_apart else [])):
         tie_rate = result.rank_table.tie_rate_of(side)
@@ -436,7 +437,7 @@ def _cautions(result: EvaluationResult) -> list[str]:
                 f'compare result["{prefix}optimistic.mrr"] and result["{prefix}pessimistic.mrr"] (--ties optimistic, '
                 "--ties pessimistic)"
             )
-    for side in result.protocol.sides:
+    for side in result.protocol.sides if row_order.get("reason") != NO_ROWS else ():
         z = result[f"{side}.z(mr)"]
         if z < BELOW_CHANCE:
             cautions.append(

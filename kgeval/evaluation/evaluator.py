@@ -39,12 +39,21 @@ from kgeval.evaluation.build_result import RankedSide, assemble, list_notes, sho
 from kgeval.evaluation.plan import RankingPlan, ids_of_candidates, make_plan
 from kgeval.evaluation.precision import PrecisionSteps, precision_keys
 from kgeval.evaluation.rescoring import ScorerSource
-from kgeval.evaluation.row_order import MIN_JUDGED, ROW_ORDER, KeptTasks, TestedRanks, check_row_order, unchecked
+from kgeval.evaluation.row_order import (
+    MIN_JUDGED,
+    NO_ROWS,
+    ROW_ORDER,
+    KeptTasks,
+    TestedRanks,
+    check_row_order,
+    unchecked,
+)
 from kgeval.evaluation.run_settings import RunSettings, joined_sides
 from kgeval.ranking.counts import RankCounts, TaskCounts
 from kgeval.ranking.jobs import Executor, Job, rank
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.explanations import explain_triple
+from kgeval.scorers import baselines
 from kgeval.scorers.check import checked_scorer, probe
 from kgeval.scorers.faults import SEARCH_SECONDS, find_fault
 from kgeval.scorers.libraries import scorer_notes
@@ -270,6 +279,8 @@ class Evaluator:
         counts: Mapping[str, TaskCounts],
     ) -> tuple[dict[str, Any], str]:
         """Return the statistic and the caution of `check_row_order` after a job that ranked `tasks` in `seconds`."""
+        if type(job.scorer).__module__ == baselines.__name__:
+            return unchecked(NO_ROWS)
         if self._is_well_ordered(job.scorer):
             return unchecked("this Evaluator has checked the scorer before")
         row_order = check_row_order(

@@ -237,6 +237,8 @@ def _where(benchmark: Benchmark) -> list[page.Section]:
     metric, parts = benchmark.metric, dict[str, pd.DataFrame]()
     least = 10.0 ** (1 - display_of(metric).decimals)  # smaller differences are about 0
     for dataset, frame in benchmark.relations.items():
+        if len(frame) == 1:
+            continue
         kept = frame[frame["difference"].abs() >= least].sort_values("decided", ascending=False, kind="stable")
         overall = signed(frame.attrs["difference"], display_of(metric).decimals)
         parts[f"{dataset}: {' - '.join(frame.attrs['models'])} ({overall})"] = pd.concat(moved(kept, metric, N_MOVED))

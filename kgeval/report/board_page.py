@@ -38,10 +38,8 @@ NO_TEST = (
 )
 VALUES = "One run: interval over test triples; several seeds: mean ± SD."
 MIXED = "Single runs stand beside means over seeds: the best of several single runs is partly luck."
-SAID = (
-    "In the tables, each run of several seeds is a short line; a click opens the runs. Ties: share of ranks with an "
-    "equal score; above 1%, the range over their orders is below the first metric."
-)
+SAID = "Ties: share of ranks with an equal score; above 1%, the range over their orders is below the first metric."
+CLICKS = "Below, each run of several seeds is a short line; a click opens the runs."
 
 
 @names_unknown_arguments()
@@ -101,7 +99,7 @@ def _sections(board: Board, title: str) -> list[page.Section]:
     details = [f"{board.sentence()}. {NO_TEST}"]
     notes = [f"{note.rstrip('.')}." for note in board.notes]
     tables = [_leaders(board.tables, names), *_matrix(board.tables, names)]
-    parts = [*tables, *page.cautions(notes, page.N_OPEN), page.Text(SAID)]
+    parts = [*tables, *page.cautions(notes, page.N_OPEN), page.Text(SAID), page.Text(CLICKS, "hint")]
     made = [page.first_section(title, _headline(board.tables, names) or "no ranked run", "", details, parts, "Board")]
     made += [_table_section(one, i, name) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:

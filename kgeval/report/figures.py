@@ -144,26 +144,22 @@ def hits_curve(names: Sequence[str], hits: Data, title: str, *, has_legend: bool
 
 
 def _hits_table(names: Sequence[str], hits: Data, title: str) -> Figure:
-    """Return hits@k for few k: a row for each model and for chance, and half the widest interval of each row.
-
-    The largest value of a column has the darkest cell.
-    """
+    """Return hits@k for few k: a row for each model and for chance, and half the interval of hits@1 of each model."""
     places = [place for place, k in enumerate(hits["k"]) if k in MARKED][:MAX_CUTS]
     rows = [*hits["values"], *([] if hits["chance"] is None else [hits["chance"]])]
     values = np.array(rows, dtype=np.float64)[:, places]
-    low, high = (of.reduce(values[: len(names)]) for of in (np.fmin, np.fmax))
-    shades = 0.05 + 0.45 * np.clip((values - low) / np.where(high > low, high - low, np.inf), 0.0, 1.0)
     known = np.argwhere(np.isfinite(values)).tolist()
-    cells = [Bars(((j - 0.5, i - 0.5, j + 0.5, i + 0.5),), 0, shade=round(shades[i, j], 2)) for i, j in known]
+    cells = [
+        Bars(((j - 0.5, i - 0.5, j + 0.5, i + 0.5),), 0, shade=round(0.03 + 0.52 * values[i, j], 2)) for i, j in known
+    ]
     texts = Texts(tuple((float(j), i + 0.42, f"{values[i, j]:.3f}") for i, j in known), is_inside=True)
-    widths = [np.array(hits[end], dtype=np.float64)[:, places] for end in ("high", "low")]
-    halves = enumerate(((widths[0] - widths[1]) / 2).max(axis=1).tolist())
-    right = tuple((float(i), f"±{half:.3f}") for i, half in halves if math.isfinite(half))
+    halves = [(high[0] - low[0]) / 2 for low, high in zip(hits["low"], hits["high"])]
+    right = tuple((float(i), f"±{half:.3f}") for i, half in enumerate(halves) if math.isfinite(half))
     ticks = tuple((float(j), f"{hits['k'][place]:,}") for j, place in enumerate(places))
     x = Axis("k (filtered ranks, ties at their mean)", -0.5, len(places) - 0.5, ticks, has_names=True)
     y = Axis.of_rows([*names, *(["chance"] * (len(rows) - len(names)))])
     panel = Panel(x, y, (*cells, texts), 0.95 * len(rows), right)
-    return Figure(f"{title}{', ±: half the widest 95% interval of a row' if right else ''}", (panel,))
+    return Figure(f"{title}{', ±: half the 95% interval of hits@1' if right else ''}", (panel,))
 
 
 def _named_beside(panel: Panel, names: Sequence[str], lines: Sequence[Line]) -> Panel:
@@ -181,9 +177,8 @@ def _named_beside(panel: Panel, names: Sequence[str], lines: Sequence[Line]) -> 
     side, low, at, high = (0, -0.12, -0.09, 1.02) if is_left else (1, -0.02, 1.09, 1.12)  # so that no marker is cut
     keys = [(x.at(at), y.at(place)) for place in places[side].tolist()]
     leaders = replace(Line.of_parts([(*end, *key) for end, key in zip(ends[side], keys)], "ink"), opacity=0.3)
-    signs = [replace(line, points=(key,), marked=(0,)) for line, key in zip(lines, keys) if line.model is not None]
     x, ticks = replace(x, low=x.at(low), high=x.at(high)), tuple(zip((place for _, place in keys), names))
-    return Panel(x, y, (leaders, *panel.marks, *signs), height, ticks, is_left)
+    return Panel(x, y, (leaders, *panel.marks), height, ticks, is_left)
 
 
 def moved_apart(places: Sequence[float] | Numbers, gap: float) -> Numbers:
@@ -278,7 +273,7 @@ def values_by_group(
         marks.append(Dots(points, m, tuple(map(bool, filled))))
         legend.append((name, Line((), m, marked=(0,)) if axis else Dots((), m, (True,))))
     if not all(all(filled) for *_, filled in found):
-        legend.append((rule, Dots((), 0, (False,))))
+        legend.append((rule, Dots((), next(m for m, one in enumerate(found) if not all(one[-1])), (False,))))
     named = Axis.of_rows(labels, axis, is_falling=not axis)
     if axis:
         return Figure(title, (Panel(named, shown, tuple(marks)),), tuple(legend))
@@ -388,10 +383,11 @@ def mean_curves(
     seen += [] if is_far else [0.0]
     legend = (*lines, *((f"{name}, below the axis" if is_far else name, line) for name, line in chance))
     drawn = (mark for _, mark in reversed(lines if is_far else legend))
-    x_axis, y_axis = Axis.of_values(axes[0], [0.0, 1.0], unit=True), Axis.of_values(axes[1], seen, unit=True)
+    y_axis = Axis.of_values(f"{axes[1]} (not from 0)" if is_far else axes[1], seen, unit=True)
+    x_axis = Axis.of_values(axes[0], [0.0, 1.0], unit=True)
     if x[0]:
         powers = [10.0**-power for power in range(math.floor(1e-9 - math.log10(x[0])) + 1)]
-        x_axis = Axis(axes[0], float(x[0]), 1.0, tuple((at, f"{at:g}") for at in powers), is_log=True)
+        x_axis = Axis(f"{axes[0]} (log scale)", float(x[0]), 1.0, tuple((at, f"{at:g}") for at in powers), is_log=True)
     n = f"mean of n = {sizes[0]:,} queries" if len(sizes) == 1 else "means of the queries"
     heading = f"{words[0]}: {n}, with areas{' and 95% intervals (queries as independent)' if bands else ''}"
     return Figure(heading, (Panel(x_axis, y_axis, (*bands, *drawn)),), legend)

@@ -31,7 +31,7 @@ def distributions(report: Report) -> Section:
     report : Report
     """
     found, hits = distribution(report.parts), hits_at_cuts(report.parts)
-    shares = "Share of ranks in each bin (filtered, both sides); a rank between two bins counts in the higher one."
+    shares = "Share of ranks in each bin (filtered, both sides); 3.5 counts in the bin of 4."
     if len(report.names) > MAX_BESIDE:
         shares += f" Line: {CONFIDENCE:.0%} interval of hits@1.{' Tied: with a rival.' * any(map(any, found['tied']))}"
     elif any(map(any, found["tied"])):
@@ -39,7 +39,7 @@ def distributions(report: Report) -> Section:
     n_left = sum(found["totals"]) - sum(map(sum, found["counts"]))
     shares += f" {n_left:,} bounded or unknown ranks are in no bin." if n_left else ""
     is_table = len(report.names) >= MANY_CURVES
-    marks = "Dark: best in a column. ±: half the widest {:.0%} interval" if is_table else "Bands: {:.0%} intervals"
+    marks = "Shade: the value. ±: half the {:.0%} interval of hits@1" if is_table else "Bands: {:.0%} intervals"
     text = f"hits@k: share of ranks up to k. {marks.format(CONFIDENCE)}."
     if any(hits["bounds"]):
         text += f" Where ranks are bounded, {'there is no value' if is_table else 'the band shows the bounds'}."

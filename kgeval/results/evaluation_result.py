@@ -1180,8 +1180,7 @@ def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, clu
         if ratio > MAX_ENTITY_RATIO:
             lines.append(
                 f"for other entities, the interval of MRR is {between(wide.low, wide.high)}, {ratio:.1f} times as "
-                f"wide as {between(narrow.low, narrow.high)}, which is for other triples of these entities: ranks that "
-                "share an entity depend on each other"
+                "wide as for other triples of these entities: ranks that share an entity depend on each other"
             )
     return lines
 

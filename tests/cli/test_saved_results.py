@@ -148,7 +148,7 @@ def test_compare_in_other_formats(capsys):
 
 
 UNDECIDED = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr", "--n-resamples", 1)  # one swap pattern, p = 1
-NOTE = "undecided: MRR; the best model does not differ significantly from every other model (p ≤ 0.05, Holm)"
+NOTE = "undecided: MRR; the best model is not significantly better than every other model (p ≤ 0.05, Holm)"
 BOLD = "best value, and values that do not differ significantly from it (p > 0.05, Holm)"
 
 

@@ -369,7 +369,7 @@ def test_stars_of_what_the_test_cannot_tell_apart(comparison):
     alike = dict(zip(comparison.names[:2], comparison.results))
     text = values_text(kgeval.compare(alike, metrics="mrr,mr"), "table")
     assert text.count("*") == 1 + 4  # nothing is significant: all are starred, and the note explains it
-    assert "undecided: MRR, MR; the best model does not differ significantly from every other model" in text
+    assert "undecided: MRR, MR; the best model is not significantly better than every other model" in text
 
 
 def differences_of(comparison, screen=PIPE):

@@ -4,6 +4,7 @@ The corruptions are those of users' files: rows in another order, shifted, read 
 relations in other rows.
 """
 
+import dataclasses
 import json
 import shutil
 import warnings
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import kgeval as kg
+from kgeval.comparison.texts import note_lines
 from kgeval.data.keys import FactColumns
 from kgeval.data.known import KnownIndex
 from kgeval.data.queries import Queries, query_parts
@@ -541,3 +543,28 @@ def test_lists_of_negatives_are_not_compared_with_train(recwarn):
     protocol = kg.Protocol(candidates=kg.candidates.Listed(objects=lists))
     notes = kg.evaluate(scorer, dataset, protocol, progress=False).notes
     assert not [note for note in notes if note.startswith("test triples rank far above")]
+
+
+def test_a_baseline_has_no_rows_to_doubt():
+    """What another train has often are no answers of test: below chance; a function with such scores is asked why."""
+    test, sizes = [[0, 1, i] for i in range(1, 40)], {"n_entities": 80, "n_relations": 2}
+    dataset = kg.Dataset.from_arrays(train=[[i, 0, 0] for i in range(40)], test=test, **sizes)
+    other = kg.Dataset.from_arrays(train=[[0, 1, 40 + i % 39] for i in range(80)], test=test, **sizes)
+    frequent = kg.evaluate(kg.baselines.Frequency(other), dataset, progress=False)
+    same = kg.evaluate(lambda s, p, o: np.where(o >= 40, 1.0, 0.0), dataset, progress=False)
+    assert frequent["object.amri"] < 0.0 > same["object.amri"]
+    assert any("are distances given as scores" in note for note in same.notes)
+    assert not any("are distances given as scores" in note for note in frequent.notes)
+    assert frequent.facts["row_order"] == {"triples": 0, "reason": "a baseline of kgeval has no rows"}
+
+
+def test_notes_of_a_comparison_on_leaks_come_first():
+    """Before that on other entities, and those on more models."""
+    results = [
+        kg.evaluate(lambda s, p, o, k=k: -((o - s - k) % N), ring(), progress=False, check_rows=False) for k in (1, 2)
+    ]
+    found = kg.compare(dict(zip("AB", results)), metrics="mrr")
+    more = ("A: second", "B: second", "MRR without triples that may be copied from train: 0.5 of A")
+    lines = note_lines(dataclasses.replace(found, notes=("A and B: for other entities, wide", *more)))
+    assert [line[:14] for line in lines] == ["note: MRR with", "note: A and B:", "note: A and B:"]
+    assert [line.endswith("second") for line in lines] == [False, False, True]

@@ -303,7 +303,7 @@ def test_where_the_best_model_gains_and_loses(reader, tmp_path):
         frame = benchmark.by("relation", dataset, *benchmark.values[dataset].sort_values(ascending=False).index[:2])
         lost = [(name, row) for name, row in frame.iterrows() if row["contribution"] < 0][:1]
         words = [
-            f"{name} ({row['difference']:+.4f} on {row['n']} ranks{'' if row['decided'] else ', undecided'})"
+            f"{name} ({row['difference']:+.4f} × {row['n']} ranks{'' if row['decided'] else ', undecided'})"
             for name, row in lost
         ]
         losses.append(f"{printable(dataset)}: {''.join(words) or 'none'}")

@@ -761,7 +761,7 @@ def test_the_first_section_names_the_largest_gains_and_losses(made):
         said = re.search(rf"{words} on (.*?)(?:; |\.$)", sentence)[1]
         numbers = [float(text) for text in re.findall(r"\(([-+][\d.]+)", said)]
         assert numbers == pytest.approx([frame.loc[name, "difference"] for _, name in sizes], abs=5e-5)
-        counts = [int(text) for text in re.findall(r" on (\d+) ranks?\b", said)]
+        counts = [int(text) for text in re.findall(r" × (\d+) ranks?\b", said)]
         assert counts == [frame.loc[name, "n"] for _, name in sizes]
         assert all(size > 0 for size, _ in sizes)
 
@@ -816,7 +816,7 @@ def test_the_largest_decided_losses_to_third_models():
     first, last = (
         {row: of.loc[row, "mrr"] for row in of.index} for of in (report.by_relation[0], report.by_relation[2])
     )
-    said = f"Largest decided losses to others: to C on 1 ({first['1'] - last['1']:+.4f} on 120 ranks)."
+    said = f"Largest decided losses to others: to C on 1 ({first['1'] - last['1']:+.4f} × 120 ranks)."
     assert (report.names, moves(report)[-1]) == (("A", "B", "C"), said)
     assert first["1"] < 0.2 < last["1"]
 

@@ -236,7 +236,7 @@ def test_hits_curve(drawing, results):
 
 
 def test_ten_models_have_a_table_of_hits(drawing, results):
-    """Their hits@1 and @3, and those of chance; the darkest cell of a column is its best; nine have curves."""
+    """Their hits@1 and @3, and those of chance, in cells of that shade; nine have curves."""
     worse = replaced(results[1], table=results[1].table.assign(better_filtered=6))
     named = {f"m{i}": results[i % 2] for i in range(9)} | {"worse": worse}
     for own in (None, drawing.figure.Figure().subplots()):
@@ -250,15 +250,12 @@ def test_ten_models_have_a_table_of_hits(drawing, results):
             assert [cells[j, i + 0.42] for j in (0, 1)] == [f"{value:.3f}" for value in row]
         places = [(round(x + 0.5), round(y + 0.5)) for x, y, *_ in boxes_of(axes)]
         shades = dict(zip(places, (bar.get_alpha() for bar in axes.patches)))
-        for j, column in enumerate(zip(*wanted)):
-            share = [(value - min(column)) / (max(column) - min(column)) for value in column]
-            assert [shades[j, i] for i in range(10)] == pytest.approx([0.05 + 0.45 * at for at in share], abs=0.006)
-            assert shades[j, 10] == pytest.approx(0.05, abs=0.451)
-        found = [[result.interval(f"hits@{k}") for k in (1, 3)] for result in named.values()]
-        halves = [f"±{max(one.high - one.low for one in row) / 2:.3f}" for row in found]
+        for j, column in enumerate(zip(*wanted, chance)):
+            assert [shades[j, i] for i in range(11)] == pytest.approx([0.03 + 0.52 * at for at in column], abs=0.006)
+        found = [result.interval("hits@1") for result in named.values()]
+        halves = [f"±{(one.high - one.low) / 2:.3f}" for one in found]
         assert [text.get_text() for text in axes.texts if text.get_text().startswith("±")] == halves
-    assert title_of(plots.hits_curve(named, limit=3)).endswith("±: half the widest 95% interval of a row")
-    assert names_of_models(plots.hits_curve(named, limit=3)) == []
+    assert title_of(plots.hits_curve(named, limit=3)).endswith("±: half the 95% interval of hits@1")
     nine = plots.hits_curve(dict(list(named.items())[:9]), limit=3).axes[0]
     assert (sorted(named_in(nine)), len(nine.patches)) == (["chance", *list(named)[:9]], 9)
     assert [line.get_color() for line in curves_of(nine)[:9]] == list(COLOURS[:9])
@@ -846,14 +843,15 @@ def test_difference_plot_of_a_benchmark(drawing, six):
 
 
 def names_of_models(figure):
-    """The names beside curves in the order of the colours, which the marks beside them have."""
+    """The names beside curves in the order of the colours: a line leads from the end of each curve to its name."""
     (axes,) = figure.axes
-    names = {text.xy[1]: text.get_text() for text in axes.texts}
-    from matplotlib.colors import to_hex
-
-    colours = [COLOURS.index(to_hex(sign.get_color())) for sign in signs_of(axes)]
-    assert colours == sorted(colours)
-    return [names[sign.get_ydata()[0]] for sign in signs_of(axes)]
+    names = {round(text.xy[1], 9): text.get_text() for text in axes.texts}
+    *curves, _ = curves_of(axes)
+    assert [curve.get_color() for curve in curves] == list(COLOURS[: len(curves)])
+    leads = segments(axes.lines[0])[: len(curves)]
+    for (start, _), curve in zip(leads, curves):
+        assert list(start) in (xy(curve)[0], xy(curve)[-1])
+    return [names[round(end[1], 9)] for _, end in leads]
 
 
 def test_models_of_comparisons_and_benchmarks_come_best_first(drawing, six):
@@ -874,8 +872,7 @@ def test_no_marker_is_cut(drawing, results):
     assert 0.85 < low < 0.95
     assert 105 < high < 115
     axes = plots.hits_curve(results, limit=100).axes[0]
-    (beside,) = {sign.get_xdata()[0] for sign in signs_of(axes)}
-    assert axes.get_xlim()[0] < min(1, beside) < max(100, beside) < axes.get_xlim()[1]
+    assert axes.get_xlim()[0] < 1 < 100 < axes.get_xlim()[1]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "3", "10", "30", "100"]
 
 
