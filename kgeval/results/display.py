@@ -102,6 +102,10 @@ class Result(ABC):
         """Return a sentence that a panel shows in place of the line about the dataset; empty if there is none."""
         return ""
 
+    def _cautions(self) -> list[str]:
+        """Return the gravest cautions, which a panel shows above its numbers."""
+        return []
+
     def _beside(self) -> dict[str, Any]:
         """Return further columns of `bar_table`."""
         return {}
@@ -203,6 +207,7 @@ class Result(ABC):
         return html.panel(
             html.joined(scorer, html.label(self.facts["dataset"]), self._about),
             html.line(self._answer() or lines.pop(0)),
+            html.lines([f"{text}." for text in self._cautions()]),
             html_table(self._bars()),
             html.folded("All metrics", frame_panel(self.summary())),
             html.folded(self._further, html.lines(lines)),

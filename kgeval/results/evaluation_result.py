@@ -994,6 +994,9 @@ class EvaluationResult(Result):
         found = best_and_worst(self, self.rank_table, Key.parse(BRIEF_METRICS[0]), display.decimals)
         return f"{display.heading}: {found}." if found else ""
 
+    def _cautions(self) -> list[str]:
+        return [*self.facts.get("leak_notes", [])[:1], *interval_notes(self)[1:]]
+
     def _beside(self) -> dict[str, Any]:
         chance = [self.chance(metric).value for metric in self._first]
         return {"chance": chance, "ends": [tie_ends(self.rank_table, metric) for metric in self._first]}

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from made_results import replaced
 from oracle import chance
 
 import kgeval
@@ -436,6 +437,22 @@ def test_of_many_models_the_leader_stands_first(comparison):
     said = note_lines(six)
     assert "note: a, b, c and 2 more: 5 dimensions; with other numbers for e" in said
     assert sum(note.endswith(": the same") for note in six.notes) == 6
+
+
+def test_a_note_says_that_a_bold_value_may_be_worse_than_another():
+    """B is far worse in 4 of 60 ranks, C a little in all: C has the better mean, and is told apart from A."""
+    dataset = Dataset.from_arrays(test=[[i, 0, (i + 1) % 60] for i in range(60)], n_entities=60, n_relations=1)
+    base = kgeval.evaluate(lambda s, p, o: -((o - s - 1) % 60), dataset, Protocol(sides="object"), progress=False)
+    better = {"A": np.zeros(60, dtype=int), "B": np.where(np.arange(60) < 4, 40, 0), "C": np.ones(60, dtype=int)}
+    tables = {name: base.table.assign(better_filtered=of, better_raw=of) for name, of in better.items()}
+    results = {name: replaced(base, table=table) for name, table in tables.items()}
+    found = kgeval.compare(results, metrics="mr")
+    assert found.values["mr"].to_dict() == {"A": 1.0, "B": 1.0 + 4 * 40 / 60, "C": 2.0}
+    text = values_text(found, "table")
+    assert [line.split()[:2] for line in text.splitlines()[1:4]] == [["A", "1.00*"], ["C", "2.00"], ["B", "3.67*"]]
+    assert "(p > 0.05, Holm; tests are paired, so a better value may differ)" in text
+    del results["C"]
+    assert "tests are paired" not in values_text(kgeval.compare(results, metrics="mr"), "table")
 
 
 def test_protocol_comment(comparison, result):
