@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kgeval.base.checks import counted
 from kgeval.base.terminal import distinct_labels
@@ -12,7 +13,7 @@ from kgeval.comparison.rows import model_order
 from kgeval.comparison.tables import leader_moves, shown_values
 from kgeval.comparison.texts import brief_header, is_description, note_lines
 from kgeval.display import html
-from kgeval.display.differences import MAX_NAME, MAX_PAIRS, leader_first, shown_differences
+from kgeval.display.differences import MAX_NAME, MAX_PAIRS, lead_columns, leader_first, shown_differences
 from kgeval.display.html import Markup
 from kgeval.display.html_tables import bar_table, html_table, unbroken
 from kgeval.metrics.grammar import display_of
@@ -46,7 +47,7 @@ def comparison_panel(comparison: Comparison) -> Markup:
         title if is_plain else f"Undecided: {title}",
         html.line(unbroken(shown_line(f"{with_capital('; '.join([*more, ranks]))}."))),
         html.lines([f"{text}." for text in (*leader_moves(comparison), *cautions)]),
-        _values(comparison, verdict.metric),
+        _values(comparison, verdict.metric, rows if len(brief) > MAX_PAIRS else []),
         differences if len(brief) <= MAX_PAIRS else html.folded(counted(len(brief), "difference"), differences),
         html.folded("All metrics", html_table(shown_values(comparison))),
         html.folded(counted(len(rows), "test"), html_table(shown_differences(rows, alpha))),
@@ -72,8 +73,8 @@ def shown_metrics(comparison: Comparison, metric: str) -> list[str]:
     return list(dict.fromkeys([metric, *others[:1], *others[-1:]]))
 
 
-def _values(comparison: Comparison, metric: str) -> Markup:
-    """Return a table with the value of each model."""
+def _values(comparison: Comparison, metric: str, rows: Sequence[dict[Any, Any]]) -> Markup:
+    """Return a table with the value of each model and, if rows of differences are given, the lead of the best one."""
     order = model_order(comparison)
     names = distinct_labels(order, MAX_NAME)
     values = comparison.values.loc[order]
@@ -84,4 +85,5 @@ def _values(comparison: Comparison, metric: str) -> Markup:
     leaders = comparison.verdict.leaders if len(comparison.verdict.leaders) < len(order) else ()
     cells = [replace(cell, is_best=name in leaders) for cell, name in zip(shown.cells, order)]
     shown = replace(shown, heading=display_of(metric).heading, cells=cells)
-    return html_table(replace(bars, columns=[labels, shown, *others]))
+    leads = lead_columns(rows, order, names[0], metric, comparison.alpha) if rows else []
+    return html_table(replace(bars, columns=[labels, shown, *others, *leads]))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kgeval.audit.leak_notes import COPIED
+from kgeval.audit.leak_notes import MAY_BE_COPIED
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.wording import listed_names, printable, quoted
 from kgeval.comparison.rows import interval_words, model_order
@@ -136,8 +136,8 @@ def _method_lines(comparison: Comparison) -> list[str]:
 def note_lines(comparison: Comparison) -> list[str]:
     """Return the notes; of notes that differ in names and numbers alone, the first.
 
-    The first notes are the metric without leaked triples, and what other entities would change for the best model; then
-    come those on most models.
+    The first notes are those on leaked triples, and what other entities would change for the best model; then come
+    those on most models.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def note_lines(comparison: Comparison) -> list[str]:
 
     def order(note: tuple[int, str]) -> tuple[bool, bool, int]:
         n, text = note
-        return COPIED not in text, not (text.startswith(f"{quoted(best)} and ") and OTHER_ENTITIES in text), -n
+        return MAY_BE_COPIED not in text, not (text.startswith(f"{quoted(best)} and ") and OTHER_ENTITIES in text), -n
 
     return [f"note: {text}" for _, text in sorted(merged, key=order)]
 

@@ -257,6 +257,32 @@ def moved_words(
     return "; ".join([*said, *([f"{'both' if n_said == 2 else 'all'} undecided"] if are_open else [])])
 
 
+def lead_columns(
+    rows: Sequence[Mapping[str, Any]], models: Sequence[str], name: str, metric: str, alpha: float
+) -> list[Column]:
+    """Return the lead of the best of many models over each other one, with the interval that decides, and p.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Of `kgeval.comparison.rows.decided_rows`; those of other metrics and pairs are left out.
+    models : sequence of str
+        Their names, the best first, whose cells are empty.
+    name : str
+        What to call the best one.
+    metric : str
+    alpha : float
+    """
+    of_best = {row["second"]: row for row in rows if (row["metric"], row["first"]) == (metric, models[0])}
+    leads = [of_best.get(model, {}) for model in models]
+    gaps = [tuple(lead.get(end, math.nan) for end in ("difference", "low", "high")) for lead in leads]
+    columns = (
+        Column.of_differences(f"lead of {name}", gaps, metric, [bool(lead.get("better")) for lead in leads]),
+        Column.of_p_values("p (Holm)", [lead.get("p_corrected") for lead in leads], alpha),
+    )
+    return [replace(column, cells=[Cell(), *column.cells[1:]]) for column in columns]
+
+
 def gains_and_losses(
     groups: pd.DataFrame, metric: str, models: Sequence[str], n: int = 1, labels: Mapping[str, str] | None = None
 ) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kgeval.base.wording import percent, with_capital, written
 from kgeval.comparison.verdict import model_name, shown_name
-from kgeval.display.differences import difference_matrix, gains_and_losses, moved_words, shown_differences
+from kgeval.display.differences import difference_matrix, gains_and_losses, lead_columns, moved_words, shown_differences
 from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
 from kgeval.metrics.grammar import display_of
@@ -99,18 +99,7 @@ def values(report: Report) -> Table:
         Column("interval", pictures, head=column.head),
     ]
     if report.is_many and comparison is not None:
-        of_best = {
-            row["second"]: row for row in report.rows if (row["metric"], row["first"]) == (metric, report.names[0])
-        }
-        leads = [of_best.get(name, {}) for name in report.names]
-        gaps = [tuple(lead.get(end, math.nan) for end in ("difference", "low", "high")) for lead in leads]
-        columns += [
-            Column.of_differences(
-                f"lead of {report.short(0)}", gaps, metric, [bool(lead.get("better")) for lead in leads]
-            ),
-            Column.of_p_values("p (Holm)", [lead.get("p_corrected") for lead in leads], comparison.alpha),
-        ]
-        columns[3:] = [replace(column, cells=[Cell(), *column.cells[1:]]) for column in columns[3:]]
+        columns += lead_columns(report.rows, report.names, report.short(0), metric, comparison.alpha)
         said.append(f"Lead: with the interval that decides; {corrected_text(report)}.")
         said.append(f"Bold {report.heading}: not told apart from the best; bold lead: decided.")
     return Table(columns, caption=" ".join(said), name="first", kind="narrow" if report.is_many else "")
