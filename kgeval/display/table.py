@@ -350,7 +350,7 @@ def heading_of(column: str) -> str:
     return macro + display_of(column.removeprefix("macro.")).heading
 
 
-def widths_words(frame: pd.DataFrame, level: float) -> str:
+def widths_words(frame: pd.DataFrame, level: float, which: str = "at most ") -> str:
     """Return how far the ends of intervals lie from their values at most, for each metric of a table.
 
     Parameters
@@ -359,6 +359,8 @@ def widths_words(frame: pd.DataFrame, level: float) -> str:
         With the columns ``"<metric> low"`` and ``"<metric> high"``.
     level : float
         The nominal coverage of the intervals.
+    which : str
+        Before the numbers.
 
     Examples
     --------
@@ -375,7 +377,7 @@ def widths_words(frame: pd.DataFrame, level: float) -> str:
                 decimals_for(frame.loc[ends.notna().any(axis=1), metric].tolist(), display_of(metric).decimals),
             )
             texts.append(f"±{written(widest, digits)} ({heading_of(metric)})")
-    return f"{100 * level:g}% intervals: at most {listed(texts)}" if texts else f"no {100 * level:g}% intervals"
+    return f"{100 * level:g}% intervals: {which}{listed(texts)}" if texts else f"no {100 * level:g}% intervals"
 
 
 def titled(metric: str, higher_is_better: bool | None) -> str:

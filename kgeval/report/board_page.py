@@ -167,7 +167,9 @@ def _lead(one: BoardTable) -> list[Cell]:
     ends = [row.tie_range(metric) for row, _ in models[1:]]
     could_turn = any(sign * high >= sign * worst and (low, worst) != (high, top) for low, high in ends)
     text = written(gap, enough_decimals([gap], decimals)) if gap else "equal"
-    return [*shown, named[1], Cell(text, numbers=(gap,), flag="ties could turn it" * could_turn)]
+    deviations = [row.value(metric)[3] for row, _ in models[:2] if len(row.runs) > 1]
+    flags = ["ties could turn it"] * could_turn + ["less than an SD"] * any(gap < of for of in deviations)
+    return [*shown, named[1], Cell(text, numbers=(gap,), flag=", ".join(flags))]
 
 
 def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:

@@ -331,8 +331,8 @@ def difference_plot(
     parts = [(*words, part.iloc[: max(1, limit // len(parts))]) for *words, part in parts]
     n_drawn = sum(len(part) for *_, part in parts)
     size = counted(len(frame), "difference")
-    which = f"pairs of the best model{' in each panel' * (len(parts) > 1)}, " if is_brief else "first "
-    cautions = (f"drawn: the {which}{n_drawn:,} of {size}",) if n_drawn < len(frame) else ()
+    cautions = (f"drawn: the first {n_drawn:,} of {size}",) if n_drawn < len(frame) and not is_brief else ()
+    size = f"{n_drawn:,} of {size}, those of the best model{' in each panel' * (len(parts) > 1)}" if is_brief else size
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
     figure = figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}")

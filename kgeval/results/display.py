@@ -177,7 +177,7 @@ class Result(ABC):
 
     def _paper(self) -> Table:
         """Return `summary` as a table for a paper, with notes on its origin and its intervals."""
-        widths = widths_words(self.summary(confidence=CONFIDENCE), CONFIDENCE)
+        widths = widths_words(self.summary(confidence=CONFIDENCE).iloc[:1], CONFIDENCE, "in the first row ")
         return frame_table(self.summary(), notes=[("", self._origin()), ("", widths)])
 
     def to_latex(self) -> str:
