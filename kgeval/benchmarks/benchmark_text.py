@@ -45,9 +45,8 @@ def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
 
 
 def _details(benchmark: Benchmark) -> list[str]:
-    """Return the clauses of `BenchmarkVerdict.details`, each as a sentence of its own."""
-    parts = [part for part in benchmark.verdict.parts if part in benchmark.verdict.details]
-    return [with_capital(part) if part.startswith("undecided on ") else part for part in parts]
+    """Return the clauses that the headline does not say, each as a sentence of its own."""
+    return [with_capital(part) if part.startswith("undecided on ") else part for part in benchmark.verdict.more]
 
 
 def moved_lines(benchmark: Benchmark) -> list[str]:

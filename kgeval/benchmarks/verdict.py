@@ -39,18 +39,22 @@ class BenchmarkVerdict(Clauses):
         The text of the key of the primary metric.
     headline : str
         Who is best on which datasets, by how much and how surely: the first clauses, or shorter words in their place.
+    more : tuple of str
+        The clauses that the headline does not say; where it has words of its own, all that tell more.
+    remarks : tuple of str
+        The clauses that follow the answers: on which datasets there is no verdict and why, and those about the tests.
     """
 
     leaders: dict[str, tuple[str, ...]]
     metric: str
     headline: str
+    more: tuple[str, ...]
+    remarks: tuple[str, ...]
 
     @property
     def details(self) -> str:
-        """The clauses that the headline does not say; where it has words of its own, all that tell more."""
-        if self.sentence.startswith(self.headline):
-            return self.sentence.removeprefix(self.headline).removeprefix("; ")
-        return "; ".join(part for part in self.parts if " is best on " not in part or " against " in part)
+        """The clauses of `more`."""
+        return "; ".join(self.more)
 
 
 def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
@@ -64,20 +68,24 @@ def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
     -------
     BenchmarkVerdict
     """
-    leaders: dict[str, tuple[str, ...]] = {}
     if len(benchmark.models) == 1:
-        parts = _of_one(benchmark)
-        return BenchmarkVerdict(tuple(parts), leaders, benchmark.metric, parts[0])
+        answer, alone = _of_one(benchmark), ("one model, so there is no difference to test",)
+        return BenchmarkVerdict((answer, *alone), {}, benchmark.metric, answer, alone, alone)
+    leaders, none = dict[str, tuple[str, ...]](), list[str]()
     if benchmark.terms.baseline is None:
-        why = {dataset: why_none(benchmark, dataset) for dataset in benchmark.datasets}
-        leaders = {dataset: () if why[dataset] else _sentence(benchmark, dataset).leaders for dataset in why}
-        parts = _best_parts(benchmark, leaders)
+        for dataset in benchmark.datasets:
+            reason = why_none(benchmark, dataset)
+            leaders[dataset] = () if reason else _sentence(benchmark, dataset).leaders
+            none += [f"no verdict on {shown_name(dataset)}: {shown_name(reason, MAX_REASON)}"] if reason else []
+        answers = _best_parts(benchmark, leaders)
     else:
-        parts = _baseline_parts(benchmark, benchmark.terms.baseline)
-    headline = "; ".join(parts)
+        answers = dict.fromkeys(_baseline_parts(benchmark, benchmark.terms.baseline), True)
+    tests = tuple(_test_parts(benchmark))
+    headline, more, remarks = "; ".join([*answers, *none]), tests, (*none, *tests)
     if len(headline) > MAX_HEADLINE or (leaders and len(benchmark.datasets) > 1):
         headline = _headline(benchmark, leaders)
-    return BenchmarkVerdict((*parts, *_test_parts(benchmark)), leaders, benchmark.metric, headline)
+        more = (*(answer for answer, tells_more in answers.items() if tells_more), *remarks)
+    return BenchmarkVerdict((*answers, *remarks), leaders, benchmark.metric, headline, more, remarks)
 
 
 def _test_parts(benchmark: Benchmark) -> Iterator[str]:
@@ -177,21 +185,23 @@ def why_none(benchmark: Benchmark, dataset: str) -> str:
     return ""
 
 
-def _of_one(benchmark: Benchmark) -> list[str]:
-    """Return the parts of the sentence about a benchmark of one model: its means."""
+def _of_one(benchmark: Benchmark) -> str:
+    """Return the sentence about a benchmark of one model: its means."""
     label, model = benchmark.metric, benchmark.models[0]
     rows, texts = benchmark.table[benchmark.table["metric"] == label].to_dict("records"), []
     decimals = decimals_for([row["mean"] for row in rows], display_of(label).decimals)
     for row in rows:
         interval = between(row["low"], row["high"], decimals)
         texts.append(f"{written(row['mean'], decimals)} {interval}".rstrip() + f" on {shown_name(row['dataset'])}")
-    means = f"{display_of(label).heading} {listed(texts)}"
-    return [f"{shown_name(model)}: {means}", "one model, so there is no difference to test"]
+    return f"{shown_name(model)}: {display_of(label).heading} {listed(texts)}"
 
 
-def _best_parts(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the parts of the sentence that name the best models, datasets with the same answer together."""
-    datasets, parts = benchmark.datasets, list[str]()
+def _best_parts(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> dict[str, bool]:
+    """Return the parts of the sentence that name the best models, datasets with the same answer together.
+
+    Each comes with whether it tells more than a headline: it has numbers, or names several models.
+    """
+    datasets, parts = benchmark.datasets, dict[str, bool]()
     has_numbers = len(datasets) <= MAX_WITH_NUMBERS
     apart = [(*leaders[dataset], *([dataset] if has_numbers else [])) for dataset in datasets]
     for places in grouped((key, dataset) for key, dataset in zip(apart, datasets) if leaders[dataset]).values():
@@ -205,11 +215,8 @@ def _best_parts(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> l
             pair = f"{names[0]} - {names[1]}: " if len(names) > 2 else ""
             text += f" ({pair}{sentence.difference(sentence.leaders[1])})" if len(places) == 1 else ""
         text = f"U{text[1:]}" if text.startswith("undecided on") and not parts else text
-        parts.append(text if has_numbers or parts else f"{sentence.title}: {text}")
-    for dataset in datasets:
-        reason = why_none(benchmark, dataset)
-        if reason:
-            parts.append(f"no verdict on {shown_name(dataset)}: {shown_name(reason, MAX_REASON)}")
+        text = text if has_numbers or parts else f"{sentence.title}: {text}"
+        parts[text] = has_numbers or len(names) > 1
     return parts
 
 
