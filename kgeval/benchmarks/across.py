@@ -139,7 +139,7 @@ class AcrossDatasets:
                     f"test is {p_text(found.smallest_p, 1.0 - confidence)}"
                 )
             tests = {} if reason else {"friedman": found, "nemenyi": nemenyi(array, confidence)}
-        of_tests = [f"no test over datasets: {reason}"] if reason else _cautions(n)
+        of_tests = [f"no test over datasets: {reason}"] if reason else general_cautions(n)
         notes = (*_left_out(values, ranks), *of_tests)
         return cls(values, ranks, str(Key.parse(metric)), higher_is_better, confidence, **tests, notes=notes)
 
@@ -206,6 +206,12 @@ class AcrossDatasets:
         found = alike_groups(self.nemenyi.p_values[np.ix_(order, order)], self.alpha)
         return tuple(models[first : last + 1] for first, last in found)
 
+    @property
+    def told_apart(self) -> str:
+        """The pairs that Nemenyi's test tells apart, such as "A over B and A over C"; of many, the first ones."""
+        decided = self.pairs[self.pairs["better"] != UNDECIDED]
+        return listed((decided["first"] + " over " + decided["second"]).tolist(), MAX_TEXTS)
+
     def lines(self) -> list[str]:
         """Return sentences about the ranks and the tests, one per line; the notes come last."""
         direction = "" if self.higher_is_better else ", lower is better"
@@ -214,8 +220,16 @@ class AcrossDatasets:
         lines = [f"{start} over {counted(self.n_datasets, 'dataset')} (1 is best): {ranks}"]
         lines = lines if self.n_datasets else [f"{start}: no dataset has values of all models"]
         lines += [] if self.friedman is None else [_friedman_line(self.friedman, self.alpha)]
-        lines += [] if self.nemenyi is None else [_pair_line(self.pairs, self.nemenyi, self.alpha)]
+        lines += [] if self.nemenyi is None else [self._pair_line(self.nemenyi)]
         return [printable(line) for line in [*lines, *(f"note: {note}" for note in self.notes)]]
+
+    def _pair_line(self, test: Nemenyi) -> str:
+        """Return the sentence about Nemenyi's test of all pairs."""
+        better = f"better: {self.told_apart}" if self.told_apart else "no pair is told apart"
+        return (
+            f"Nemenyi's test: two models are told apart if their mean ranks differ by {test.critical_difference:.2f} "
+            f"or more (significance level {self.alpha:g} for all {counted(len(self.pairs), 'pair')} together); {better}"
+        )
 
     def _order(self) -> list[int]:
         """Return the columns of `values`, best mean rank first."""
@@ -279,8 +293,13 @@ def _left_out(values: pd.DataFrame, ranks: MeanRanks) -> Iterator[str]:
         yield f"{counted(len(texts), 'dataset')} left out: {listed(texts, MAX_TEXTS)}"
 
 
-def _cautions(n_datasets: int) -> Iterator[str]:
-    """Yield the notes on what the tests assume."""
+def general_cautions(n_datasets: int) -> Iterator[str]:
+    """Yield the notes on what the tests of so many datasets assume.
+
+    Parameters
+    ----------
+    n_datasets : int
+    """
     if n_datasets < FEW_DATASETS:
         yield (
             f"with {n_datasets} datasets the tests find only very large differences; the p-values of the pairs are "
@@ -289,17 +308,6 @@ def _cautions(n_datasets: int) -> Iterator[str]:
     yield (
         "the datasets are the observations of these tests; datasets made from each other, such as FB15k and FB15k-237, "
         "are not independent"
-    )
-
-
-def _pair_line(pairs: pd.DataFrame, test: Nemenyi, alpha: float) -> str:
-    """Return the sentence about Nemenyi's test of all pairs."""
-    decided = pairs[pairs["better"] != UNDECIDED]
-    texts = [f"{first} over {second}" for first, second in zip(decided["first"], decided["second"])]
-    better = f"better: {listed(texts, MAX_TEXTS)}" if texts else "no pair is told apart"
-    return (
-        f"Nemenyi's test: two models are told apart if their mean ranks differ by {test.critical_difference:.2f} "
-        f"or more (significance level {alpha:g} for all {counted(len(pairs), 'pair')} together); {better}"
     )
 
 

@@ -8,16 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import kgeval
-from kgeval.base.checks import listed
 from kgeval.base.wording import p_equals, printable
-from kgeval.benchmarks.across import AcrossDatasets
+from kgeval.benchmarks.across import AcrossDatasets, general_cautions
 from kgeval.benchmarks.benchmark_text import answer_texts, brief_notes
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
 from kgeval.cli.command import Command
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override
 from kgeval.cli.options import add_format, add_quiet, check_out, file_line, json_text, ranked_result, say_aside
-from kgeval.comparison.rows import UNDECIDED
 from kgeval.display.media import frame_records
 from kgeval.errors import DataError, ProtocolError
 from kgeval.metrics.default_metrics import BRIEF_METRICS
@@ -28,7 +26,6 @@ from kgeval.stats.across_datasets import FEW_DATASETS
 from kgeval.stats.runs import SPREADS
 
 MIN_DATASETS, MIN_MODELS = 2, 3  # smallest numbers for the text about all datasets together
-MAX_PAIRS = 10  # decided pairs that this text names
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -198,14 +195,13 @@ def across_lines(across: AcrossDatasets) -> list[str]:
     ranks, *tests = across.lines()
     if across.friedman is None or across.nemenyi is None:
         return [ranks, *tests]
-    n, is_few = across.n_datasets, across.n_datasets < FEW_DATASETS
-    decided = across.pairs[across.pairs["better"] != UNDECIDED]
-    texts = [f"{first} over {second}" for first, second in zip(decided["first"], decided["second"])]
-    found = f"Nemenyi's: {listed(texts, MAX_PAIRS)}" if texts else "Nemenyi's tells no two models apart"
+    n, told_apart = across.n_datasets, across.told_apart
+    found = f"Nemenyi's: {told_apart}" if told_apart else "Nemenyi's tells no two models apart"
     found += f" (mean ranks {across.nemenyi.critical_difference:.2f} apart)"
-    few = f"; {n} datasets show only very large differences" if is_few else ""
+    few = f"; {n} datasets show only very large differences" if n < FEW_DATASETS else ""
     said = printable(f"Friedman's test: {p_equals(across.friedman.p_value, across.alpha)}; {found}{few}")
-    return [ranks, said, *(f"note: {note}" for note in across.notes[: -2 if is_few else -1])]  # the last are general
+    known = set(general_cautions(n))
+    return [ranks, said, *(f"note: {note}" for note in across.notes if note not in known)]
 
 
 def _as_json(benchmark: Benchmark) -> str:
