@@ -20,6 +20,7 @@ from kgeval._version import __version__
 from kgeval.base.checks import grouped, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
 from kgeval.base.wording import printable, shown_label, signed, with_capital
+from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.benchmarks.benchmark_text import moved_lines
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.tables import (
@@ -28,7 +29,6 @@ from kgeval.benchmarks.tables import (
     best_pairs,
     mean_cells,
     pair_rows,
-    paper_table,
     placed_rows,
     table_notes,
 )
@@ -43,6 +43,7 @@ from kgeval.metrics.grammar import display_of
 from kgeval.report import document as page
 
 Rows = Sequence[Mapping[Any, Any]]
+Cells = Mapping[tuple[str, str, str], Cell]  # of (model or `CHANCE`, dataset, metric)
 MAX_COLUMNS = 3  # metrics whose intervals stand beside the values, not below them
 MAX_NAME = 24  # characters of a dataset in the heading of a column
 N_MOVED = 3  # relations with the largest gains, and with the largest losses, of each dataset
@@ -102,25 +103,24 @@ def write_benchmark_page(
 
 def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     """Return the sections; the colours of the models are in the order of their mean ranks over the datasets."""
-    places = {model: place for place, model in enumerate(benchmark.across().models)}
+    across, cells = benchmark.across(), mean_cells(benchmark)
     verdict, names = benchmark.verdict, (*benchmark.models, *benchmark.datasets)
     notes = [f"{note if note.startswith(names) else with_capital(note)}." for note in benchmark.notes]
     grave = [note for note in notes if not is_description(note)][: page.N_OPEN]
     rest = [note for note in notes if note not in grave]
-    is_several, leads = min(len(benchmark.datasets), len(places)) > 1, _leads(benchmark)
-    said = [part for part in verdict.parts if "best on " not in part and "ndecided on " not in part]
-    said = said if leads else [verdict.details] * bool(verdict.details)  # a table has the others
+    is_several, leads = min(len(benchmark.datasets), len(benchmark.models)) > 1, _leads(benchmark)
+    said = verdict.remarks if leads else verdict.more  # a table has the answers
     details = [f"{with_capital('; '.join(said))}."] if said else []
     details += [f"{line}." for line in moved_lines(benchmark)]
-    means = _means(benchmark, places)
-    shown = page.Beside([_overview(benchmark, places), *leads]) if is_several else means
+    means = _means(benchmark, cells, across.models)
+    shown = page.Beside([_overview(benchmark, across, cells), *leads]) if is_several else means
     first: list[page.PagePart] = [shown, page.Lines(grave, "caution")]
     made = [page.first_section(title, verdict.headline, "", details, first)]
     made += [page.Section("metrics", "All metrics", [means])] if is_several else []
     made += [_differences(benchmark)] if len(benchmark.differences) else []
     made += _where(benchmark)
     if is_several:
-        made.append(page.Section("together", "Datasets together", [page.Lines(benchmark.across().lines()[1:])]))
+        made.append(page.Section("together", "Datasets together", [page.Lines(across.lines()[1:])]))
     made += [page.Section("notes", "More notes", [page.Lines(rest)])] if rest else []
     return [*made, _background(benchmark)]
 
@@ -139,27 +139,28 @@ def _groups(rows: Rows, benchmark: Benchmark) -> list[tuple[str, int]]:
     return [(dataset, len(of)) for dataset, of in found.items()] if len(benchmark.datasets) > 1 else []
 
 
-def _named(rows: Rows, places: Mapping[str, int]) -> Column:
-    cells = [Cell(printable(row["model"] or "chance"), model=places.get(row["model"])) for row in rows]
+def _named(models: Sequence[str], in_order: Sequence[str]) -> Column:
+    """Return the names of models and chance, with the colours of their places in an order."""
+    cells = [Cell(printable(model or "chance"), model=in_order.index(model) if model else None) for model in models]
     return Column("model", cells, is_label=True)
 
 
 # ---- the answer ----
 
 
-def _overview(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
+def _overview(benchmark: Benchmark, across: AcrossDatasets, cells: Cells) -> Table:
     """Return the means of the primary metric, one row per model and one column per dataset, and the mean ranks."""
-    rows, heading = benchmark.across().table.to_dict("records"), heading_of(benchmark.metric)
-    columns = [_named([*rows, {"model": CHANCE}], places)]
-    for column, name in zip(paper_table(benchmark, [benchmark.metric]).columns[1:], benchmark.datasets):
-        shown = printable(shown_name(name, MAX_NAME))
-        columns.append(replace(column, heading=shown, group="", key=printable(name)))
-    ranks = Column.of_values("mean rank", [(row["mean_rank"],) for row in rows], "mr")
+    models, heading = across.models, heading_of(benchmark.metric)
+    columns = [_named([*models, CHANCE], models)]
+    for name in benchmark.datasets:
+        of_models = [replace(cells[model, name, benchmark.metric], interval="") for model in (*models, CHANCE)]
+        columns.append(Column(printable(shown_name(name, MAX_NAME)), of_models, key=printable(name)))
+    ranks = Column.of_values("mean rank", list(zip(across.table["mean_rank"])), "mr")
     columns.append(replace(ranks, cells=[*ranks.cells, Cell()]))
     spread = " ± SD over the seeds" if (benchmark.table["n_seeds"] > 1).any() else ""
     marks = f"{MARK}: decided against the baseline." if benchmark.terms.baseline is not None else BEST
     caption = f"{heading} on each dataset{spread}. {marks} Mean rank: over the datasets, 1 is best."
-    return Table(columns, faint=[len(rows)], caption=caption, name="overview", kind="matrix fit")
+    return Table(columns, faint=[len(models)], caption=caption, name="overview", kind="matrix fit")
 
 
 def _leads(benchmark: Benchmark) -> list[Table]:
@@ -173,9 +174,9 @@ def _leads(benchmark: Benchmark) -> list[Table]:
     return [Table([replace(first, cells=cells), *others], caption=caption, name="leads", kind="pairs")]
 
 
-def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
+def _means(benchmark: Benchmark, cells: Cells, models: Sequence[str]) -> Table:
     """Return the means of all metrics with intervals; those of the primary metric are drawn."""
-    heading, cells = heading_of(benchmark.metric), mean_cells(benchmark)
+    heading = heading_of(benchmark.metric)
     rows: list[dict[Any, Any]] = []
     for dataset, found in grouped((row["dataset"], row) for row in _placed(benchmark)).items():
         rows += [
@@ -183,9 +184,10 @@ def _means(benchmark: Benchmark, places: Mapping[str, int]) -> Table:
             {**dict.fromkeys(found[0], math.nan), "model": CHANCE, "dataset": dataset, "n_seeds": None},
         ]
     numbers = [[row[end] for end in ("mean", "low", "high")] for row in rows]
-    colours = [f"track {model_class(places[row['model']])}" if row["model"] else "" for row in rows]
+    named = _named([row["model"] for row in rows], models)
+    colours = [None if cell.model is None else f"track {model_class(cell.model)}" for cell in named.cells]
     bars = [partial(interval_bar, *of, class_=colour) if colour else None for of, colour in zip(numbers, colours)]
-    columns = [_named(rows, places), Column.of_drawings(chain(*numbers), bars)]
+    columns = [named, Column.of_drawings(chain(*numbers), bars)]
     for metric, key in benchmark.keys.items():
         of_metric = [cells[row["model"], row["dataset"], metric] for row in rows]
         of_metric = [replace(cell, deviation="") for cell in of_metric] if len(benchmark.datasets) > 1 else of_metric
