@@ -179,15 +179,19 @@ class Benchmark(Compared):
         other = check_one_of("second", rivals[0] if second is None and rivals else second, self.models)
         if one == other:
             raise ProtocolError(f"first and second must be two different models; got {one!r} twice")
-        keys = {self.metric: self.keys[self.metric]}
-        part = cells.DatasetRuns.of(name, self.results, self.alignments[name], keys, self.terms.cluster)
         total = 0.0
         if baseline in (None, one, other):  # else the two models have no test over all ranks
             row = row_of(self.differences, self.metric, one, other, name)
             total = row["difference"] if row["better"] else 0.0
-        frame = groups.group_differences(part, [*dict.fromkeys([one, other, *order])], column, self.terms, total)
+        models = [*dict.fromkeys([one, other, *order])]
+        frame = groups.group_differences(self._part(name), models, column, self.terms, total)
         frame.attrs["models"] = one, other
         return frame
+
+    def _part(self, dataset: str) -> cells.DatasetRuns:
+        """Return the runs of one dataset, with the observations of the primary metric."""
+        keys = {self.metric: self.keys[self.metric]}
+        return cells.DatasetRuns.of(dataset, self.results, self.alignments[dataset], keys, self.terms.cluster)
 
     @cached_property
     def relations(self) -> dict[str, pd.DataFrame]:
@@ -224,41 +228,31 @@ class Benchmark(Compared):
             for non-inferiority without a baseline.
         """
         check_one_of("kind", kind, KINDS, MetricError)
-        key, baseline, largest = self.keys[self.metric], self.terms.baseline, dict[str, float]()
+        key, baseline, pairs = self.keys[self.metric], self.terms.baseline, list[Pair]()
         if kind == "non-inferiority" and baseline is None:
             raise MetricError(
                 "non-inferiority needs a reference: the model to which the others must not be inferior; call "
                 "benchmark(..., baseline=NAME)"
             )
-        parts = {
-            dataset: cells.DatasetRuns.of(dataset, self.results, alignment, {self.metric: key}, self.terms.cluster)
-            for dataset, alignment in self.alignments.items()
-        }
-        for dataset, part in parts.items():
-            largest[dataset] = largest_difference(key, part.results, part.alignment.rows)
+        for dataset in self.alignments:
+            part, rows = self._part(dataset), self.differences[self.differences["dataset"] == dataset]
+            largest = largest_difference(key, part.results, part.alignment.rows)
             try:
-                check_margin(key, margin, largest[dataset])
+                check_margin(key, margin, largest)
             except MetricError as error:
                 raise MetricError(f"{dataset}: {error}") from None
-        of_models = {
-            (dataset, model): part.system(model, self.metric)[0]
-            for dataset, part in parts.items()
-            for model in self.models
-        }
-        pairs = []
-        for row in self.differences.to_dict("records"):
-            dataset = row["dataset"]
-            if baseline is not None and row["first"] == baseline:
-                row = row_of(self.differences, self.metric, row["second"], baseline, dataset)
-            names, values, n_runs = ((row[f"{of}first"], row[f"{of}second"]) for of in ("", "value_", "n_"))
-            more = n_runs, row["reason"], {"n": row["n"]}
-            pair = Pair(dataset, self.metric, names, values, None, key.higher_is_better, key.bounds, *more)
-            if not math.isnan(row["error"]):
-                sizes = row["n_clusters"], row["n_differing"], row["n_effective"]
-                found = Difference(row["difference"], row["error"], row["freedom"], row["p"], *sizes)
-                systems = [of_models[dataset, name] for name in names]
-                pair = with_support(replace(pair, difference=found, reason=""), systems, largest[dataset])
-            pairs.append(pair)
+            for row in rows.to_dict("records"):
+                if baseline is not None and row["first"] == baseline:
+                    row = row_of(rows, self.metric, row["second"], baseline)
+                names, values, n_runs = ((row[f"{of}first"], row[f"{of}second"]) for of in ("", "value_", "n_"))
+                more = n_runs, row["reason"], {"n": row["n"]}
+                pair = Pair(dataset, self.metric, names, values, None, key.higher_is_better, key.bounds, *more)
+                if not math.isnan(row["error"]):
+                    sizes = row["n_clusters"], row["n_differing"], row["n_effective"]
+                    found = Difference(row["difference"], row["error"], row["freedom"], row["p"], *sizes)
+                    systems = [part.system(name, self.metric)[0] for name in names]
+                    pair = with_support(replace(pair, difference=found, reason=""), systems, largest)
+                pairs.append(pair)
         return margin_rows(pairs, [margin] * len(pairs), kind, self.alpha)
 
     def header(self) -> list[str]:

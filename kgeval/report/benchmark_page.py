@@ -128,11 +128,6 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
 # ---- pieces ----
 
 
-def _placed(benchmark: Benchmark) -> Rows:
-    """Return the rows of the primary metric of models with runs, best first on each dataset."""
-    return [row for row in placed_rows(benchmark) if row["n_seeds"] > 0]
-
-
 def _groups(rows: Rows, benchmark: Benchmark) -> list[tuple[str, int]]:
     """Return the rows of each dataset as groups; none if there is one dataset, which the title of the page names."""
     found = grouped((row["dataset"], row) for row in rows)
@@ -177,12 +172,10 @@ def _leads(benchmark: Benchmark) -> list[Table]:
 def _means(benchmark: Benchmark, cells: Cells, models: Sequence[str]) -> Table:
     """Return the means of all metrics with intervals; those of the primary metric are drawn."""
     heading = heading_of(benchmark.metric)
-    rows: list[dict[Any, Any]] = []
-    for dataset, found in grouped((row["dataset"], row) for row in _placed(benchmark)).items():
-        rows += [
-            *map(dict, found),
-            {**dict.fromkeys(found[0], math.nan), "model": CHANCE, "dataset": dataset, "n_seeds": None},
-        ]
+    with_runs, rows = [row for row in placed_rows(benchmark) if row["n_seeds"] > 0], list[dict[Any, Any]]()
+    for dataset, found in grouped((row["dataset"], row) for row in with_runs).items():
+        chance = dict.fromkeys(found[0], math.nan) | {"model": CHANCE, "dataset": dataset, "n_seeds": None}
+        rows += [*found, chance]
     numbers = [[row[end] for end in ("mean", "low", "high")] for row in rows]
     named = _named([row["model"] for row in rows], models)
     colours = [None if cell.model is None else f"track {model_class(cell.model)}" for cell in named.cells]

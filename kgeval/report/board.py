@@ -327,11 +327,12 @@ def read_board(runs: str | Path | Sequence[str | Path | Card | EvaluationResult]
     for i, thing in enumerate(given, start=1):
         if isinstance(thing, (str, Path)):
             for place, path in _files_of(Path(thing)):
-                card = _card_or_reason(path, place)
-                if isinstance(card, Card):
+                try:
+                    card = read_card(path) if path.suffix.lower() == ".json" else card_of_file(path)
                     found.append(BoardRun(card, place, path))
-                else:
-                    unread.append((place, card))
+                except (KgevalError, OSError) as error:  # noqa: PERF203
+                    # The same files in another folder give the same board, so the text names the file by its place.
+                    unread.append((place, str(error).replace(str(path), place).removeprefix(f"{place}: ")))
         elif isinstance(thing, (Card, EvaluationResult)):
             found.append(BoardRun(thing if isinstance(thing, Card) else Card.of(thing), f"result {i}"))
         else:
@@ -354,17 +355,6 @@ def _files_of(path: Path) -> list[tuple[str, Path]]:
     if not path.exists():
         raise DataError(f"{path}: there is no such file or folder")
     return [(str(path), path)]
-
-
-def _card_or_reason(path: Path, place: str) -> Card | str:
-    """Return the card in a file, or the card of the result in it; the error as text if there is none.
-
-    The text names the file by `place`, so that the same files in another folder give the same board.
-    """
-    try:
-        return read_card(path) if path.suffix.lower() == ".json" else card_of_file(path)
-    except (KgevalError, OSError) as error:
-        return str(error).replace(str(path), place).removeprefix(f"{place}: ")
 
 
 # ---- sorting into tables ----

@@ -6,6 +6,7 @@ Users import this module as `kgeval.report.exports`; ``kgeval show -o`` calls `w
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import math
 import re
@@ -97,19 +98,17 @@ def tidy(
     parsed = parse_all(metrics)
     rows = []
     for name, result in name_results(results, names).items():
-        for setting in reversed(SETTINGS):
-            for side in result.rank_table.sides:
-                for metric in parsed:
-                    key = Key(metric, setting, side, ties or "")
-                    text = f"{setting}.{side}.{key.ties}.{metric}"
-                    if confidence is None:
-                        found = result.value(text)
-                        numbers, reason = (found.value, math.nan, math.nan), found.reason or "no interval was requested"
-                    else:
-                        interval = result.interval(text, confidence=confidence)
-                        numbers, reason = (interval.value, interval.low, interval.high), interval.reason
-                    n = len(result.rank_table.rows_of(side))
-                    rows.append((name, setting, side, key.ties, str(metric), *numbers, n, reason))
+        for setting, side, metric in itertools.product(reversed(SETTINGS), result.rank_table.sides, parsed):
+            key = Key(metric, setting, side, ties or "")
+            text = f"{setting}.{side}.{key.ties}.{metric}"
+            if confidence is None:
+                found = result.value(text)
+                numbers, reason = (found.value, math.nan, math.nan), found.reason or "no interval was requested"
+            else:
+                interval = result.interval(text, confidence=confidence)
+                numbers, reason = (interval.value, interval.low, interval.high), interval.reason
+            n = len(result.rank_table.rows_of(side))
+            rows.append((name, setting, side, key.ties, str(metric), *numbers, n, reason))
     return pd.DataFrame(rows, columns=list(TIDY_COLUMNS))
 
 
@@ -266,17 +265,15 @@ def format_json(frame: pd.DataFrame) -> str:
 
 def _tsv(frame: pd.DataFrame, target: Path) -> str:
     fields = frame_fields(frame)
-    lines = []
-    for number, row in enumerate([list(fields), *zip(*fields.values())], start=1):
-        cells = [plain_text(value) for value in row]
+    lines = [list(map(plain_text, row)) for row in (list(fields), *zip(*fields.values()))]
+    for number, cells in enumerate(lines, start=1):
         for name, cell in zip(fields, cells):
             if re.search("[\t\r\n]", cell):
                 raise DataError(
                     f"{target}, line {number}: {name} is {cell!r}, and .tsv cannot hold tabs and line ends; "
                     "write .csv or .parquet"
                 )
-        lines.append("\t".join(cells) + "\n")
-    return "".join(lines)
+    return "".join("\t".join(cells) + "\n" for cells in lines)
 
 
 def _encoded(text: str, target: Path) -> bytes:

@@ -57,12 +57,9 @@ def max_candidates(results: Sequence[EvaluationResult]) -> int:
     ----------
     results : sequence of EvaluationResult
     """
-    sizes = [1]
-    for result in results:
-        ranks = result.rank_table.ranks("filtered")
-        sizes += [math.ceil(rank) for rank in ranks[~np.isnan(ranks)].max(initial=1.0, keepdims=True)]
-        sizes.append(int(result.table["rivals_filtered"].max()) + 1 if len(result.table) else 1)
-    return max(sizes)
+    ranks = [result.rank_table.ranks("filtered") for result in results]
+    candidates = [result.table["rivals_filtered"].to_numpy() + 1 for result in results]
+    return math.ceil(float(np.nanmax(np.concatenate([*ranks, *candidates, [1]]))))
 
 
 def distribution(results: Sequence[EvaluationResult]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.grammar import display_of
 from kgeval.report.document import PagePart, Section, Text
-from kgeval.report.page_report import CORRECTED, Report, decided_text, group_numbers
+from kgeval.report.page_report import Report, decided_text, group_numbers, rows_of
 from kgeval.report.page_triples import Triple, disagreements, query, rank_text, worst_ranks
 from kgeval.results.rank_table import CONFIDENCE
 
@@ -43,10 +43,9 @@ def relations(report: Report) -> Section:
         if len(pair.relations):
             found = pair.relations.reindex(pd.Index(labels, dtype=object))
             decided = (found["decided"] == True).tolist()  # noqa: E712  (NaN where a relation was not compared)
-            gaps = [tuple(row) for row in found[["difference", *CORRECTED]].to_numpy(dtype=float).tolist()]
             prefix = "" if key == report.metric else f"{report.heading}: "
             names = f"{prefix}{report.short(pair.first)} - {report.short(pair.second)}"
-            columns.append(Column.of_differences(names, gaps, report.metric, decided))
+            columns.append(Column.of_differences(names, rows_of(found), report.metric, decided))
             first = first or columns[-1].cells
     columns += [Column.of_counts(head, of_model) for head, of_model in zip(heads, sizes)]
     columns += [Column.of_labels("pattern", patterns)] if len(set(patterns)) > 1 else []

@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from kgeval.base.terminal import distinct_labels
 from kgeval.base.wording import count_text, shown_label
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.comparison import Comparison
-from kgeval.comparison.rows import best_first
+from kgeval.comparison.rows import model_order
 from kgeval.comparison.verdict import Verdict, leaders_of, verdict_of
 from kgeval.data.dataset import Dataset
 from kgeval.display.html_tables import short
@@ -190,15 +191,11 @@ class Report:
         return [self._pair(second) for second in self.models[1 : 2 if self.is_many else None]]
 
     def _pair(self, second: int) -> Pair:
-        columns = [set(map(str, result.columns.columns)) for result in self.results]
-        shared = [
-            str(name)
-            for name in self.results[0].columns.columns
-            if all(str(name) in has for has in columns) and self.results[0].columns[name].nunique() <= MAX_GROUPS
-        ]
-        relations = self._by("relation", second)
-        groups = {column: self._by(column, second) for column in shared}
-        return Pair(0, second, relations, {column: frame for column, frame in groups.items() if len(frame)})
+        first, *others = (result.columns.rename(columns=str) for result in self.results)
+        shared = [name for name in map(str, first) if first[name].nunique() <= MAX_GROUPS]
+        groups = {name: self._by(name, second) for name in shared if all(name in one for one in others)}
+        found = {column: frame for column, frame in groups.items() if len(frame)}
+        return Pair(0, second, self._by("relation", second), found)
 
     def _by(self, column: str, second: int) -> pd.DataFrame:
         if self.comparison is None:
@@ -246,12 +243,8 @@ def report_of(
         _check_dataset(dataset, results, names)
     named = {name: with_all_features(result, dataset) for name, result in zip(names, results)}
     if comparison is not None:
-        metric, key = next(iter(comparison.keys.items()))
-        sign = 1.0 if key.higher_is_better else -1.0
-        values = {name: sign * float(comparison.values[metric].loc[name]) for name in named}
-        order = best_first({name: -math.inf if math.isnan(value) else value for name, value in values.items()}, True)
         comparison = replace(comparison, results=tuple(named[name] for name in comparison.names))
-        named = {name: named[name] for name in order}
+        named = {name: named[name] for name in model_order(comparison)}
     return Report(tuple(named.values()), tuple(named), comparison, dataset, entity_names)
 
 
@@ -289,6 +282,11 @@ def has_bounded(result: EvaluationResult) -> bool:
     return bool(result.rank_table.is_bounded("filtered").any())
 
 
+def rows_of(frame: pd.DataFrame, columns: Sequence[str] = ("difference", *CORRECTED)) -> list[Row]:
+    """Return columns of a frame as rows of numbers; by default differences with the intervals that decide."""
+    return list(map(tuple, frame[[*columns]].to_numpy(dtype=np.float64).tolist()))
+
+
 def group_numbers(
     frame: pd.DataFrame, metric: str, result: EvaluationResult, column: str
 ) -> tuple[list[Row], list[str]]:
@@ -304,8 +302,7 @@ def group_numbers(
     column : str
         By which the ranks are grouped.
     """
-    names = [metric, f"{metric} low", f"{metric} high"]
-    rows: list[Row] = [tuple(row) for row in frame[names].to_numpy(dtype=float).tolist()]
+    rows = rows_of(frame, (metric, f"{metric} low", f"{metric} high"))
     reasons = [why if any(map(math.isnan, row)) else "" for row, why in zip(rows, frame[REASON].tolist())]
     if has_bounded(result):
         ranks = {label: ids for (label,), ids in rank_groups(result, [column])}

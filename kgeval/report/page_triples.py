@@ -12,6 +12,7 @@ import pandas as pd
 
 from kgeval.base.checks import Ids
 from kgeval.base.wording import MISSING, count_text, shown_label
+from kgeval.data.frames import with_labels
 from kgeval.data.sides import RELATION, side_of
 from kgeval.display.html import Markup, joined, tag
 from kgeval.display.html_tables import label
@@ -100,12 +101,8 @@ def labelled(result: EvaluationResult, rows: Ids) -> pd.DataFrame:
     result : EvaluationResult
     rows : array of int64
     """
-    frame = result.table.iloc[rows].reset_index(drop=True)
-    pools = {"s": result.entities, "p": result.relations, "o": result.entities}
-    labels = {  # as objects: pyarrow holds no lone surrogate
-        name: pd.Series([pool.labels[i] for i in frame[name].tolist()], dtype=object) for name, pool in pools.items()
-    }
-    return frame.assign(**labels, rank_first=result.rank_table.ranks("filtered")[rows], rank_second=np.nan)
+    frame = with_labels(result.table.iloc[rows].reset_index(drop=True), result.entities, result.relations)
+    return frame.assign(rank_first=result.rank_table.ranks("filtered")[rows], rank_second=np.nan)
 
 
 def hardest(report: Report, model: int) -> list[PagePart]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from kgeval.base.checks import listed
@@ -16,11 +17,11 @@ from kgeval.display.html import axis_ends, difference_bar
 from kgeval.display.html_tables import short
 from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.default_metrics import PLAIN_METRICS
-from kgeval.metrics.grammar import display_of, parse_all
+from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
 from kgeval.report.document import Fold, PagePart, Section
 from kgeval.report.page_groups import MAX_WORDS, group_values
-from kgeval.report.page_report import CORRECTED, Pair, Report, column_words, decided_text, group_numbers
+from kgeval.report.page_report import Pair, Report, column_words, decided_text, rows_of
 from kgeval.report.page_values import drawn
 from kgeval.results.display import MIN_GROUP, MIN_SHARE, min_group
 
@@ -93,11 +94,6 @@ def labels_of(frame: pd.DataFrame) -> list[Cell]:
     return [Cell(short(text, MAX_LABEL), reason=text) for text in (shown_label(str(label)) for label in frame.index)]
 
 
-def rows_of(frame: pd.DataFrame) -> list[tuple[float, float, float]]:
-    """Return the differences of a frame with their intervals."""
-    return list(zip(*(frame[name].astype(float).tolist() for name in ("difference", *CORRECTED))))
-
-
 def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str, has_bars: bool = True) -> Table:
     """Return the differences of two models in the groups of columns, on one axis.
 
@@ -142,27 +138,23 @@ def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str, has
 def best_and_worst(report: Report) -> Table:
     """Return the relations on which a model is best and worst: those with as many ranks as the verdict asks for."""
     key, frame = PLAIN_METRICS[0], report.by_relation[0]
-    rows, _ = group_numbers(frame, key, report.parts[0], "relation")
-    sizes = frame["n"].tolist()
-    sign = 1 if parse_all([key])[0].higher_is_better else -1
-    found = sorted((i for i in range(len(rows)) if math.isfinite(rows[i][0])), key=lambda i: -sign * rows[i][0])
-    least = min_group(len(report.parts[0].table))
-    large = [i for i in found if sizes[i] >= least]
+    display, least = display_of(key), min_group(len(report.parts[0].table))
+    found = frame[np.isfinite(frame[key])].sort_values(key, ascending=display.lower_is_better, kind="stable")
+    large = found[found["n"] >= least]
     share = f" ({MIN_SHARE:.0%} of all)" if least > MIN_GROUP else ""
     limited = f", of the {len(large)} with at least {least:,} ranks{share}" if 1 < len(large) < len(found) else ""
     kept = large if limited else found
     is_cut = len(kept) > 2 * N_GAINS
-    kept = kept[:N_GAINS] + kept[-N_GAINS:] if is_cut else kept
-    groups = [("best", N_GAINS), ("worst", N_GAINS)] if is_cut else []
-    heading = display_of(key).heading
+    kept = pd.concat([kept[:N_GAINS], kept[-N_GAINS:]]) if is_cut else kept
+    groups, heading = [("best", N_GAINS), ("worst", N_GAINS)] if is_cut else [], display.heading
     what = f"The {N_GAINS} best and the {N_GAINS} worst relations by {heading}" if is_cut else f"{heading} by relation"
-    values = [rows[i] for i in kept]
+    values = rows_of(kept, (key, f"{key} low", f"{key} high"))
     column = Column.of_values(heading, values, key)
     pictures = drawn(column, report, key, values, [None] * len(kept), [math.nan] * len(kept), [0] * len(kept))
     columns = [
-        Column.of_labels("relation", [shown_label(report.relations[i]) for i in kept]),
+        Column.of_labels("relation", map(shown_label, kept.index)),
         Column("interval", [Cell(drawing=cell.drawing) for cell in pictures.cells], head=pictures.head),
         column,
-        Column.of_counts("ranks", [sizes[i] for i in kept]),
+        Column.of_counts("ranks", kept["n"]),
     ]
     return Table(columns, caption=f"{what}, best first{limited}", name="best-and-worst", groups=groups, kind="narrow")

@@ -120,7 +120,7 @@ def rank_distribution(
     MissingExtra
         If matplotlib is not installed.
     """
-    return _draw_ranks(figures.rank_distribution, distribution, results, names, style, ax, title)
+    return draw(_of_ranks(figures.rank_distribution, distribution, results, names, style), style, ax, title)
 
 
 @names_unknown_arguments()
@@ -154,7 +154,8 @@ def hits_curve(
     """
     check_positive_int("limit", limit, MetricError)
     count = partial(hits_at_cuts, limit=limit)
-    return _draw_ranks(figures.hits_curve, count, results, names, style, ax, title)
+    figure = _of_ranks(figures.hits_curve, count, results, names, style, has_legend=ax is not None)
+    return draw(figure, style, ax, title)
 
 
 @names_unknown_arguments()
@@ -207,8 +208,7 @@ def relation_comparison(
     of_all = len(drawn) == len(order)
     amount = f"all {len(order):,} relations" if of_all else f"{limit:,} of {len(order):,} with most ranks"
     heading = f"{display_of(found.key).heading} per relation (number of ranks){found.about}: {amount}"
-    figure = figures.values_by_group(found.frames, drawn, labels, found.key, heading, found.rule)
-    return _draw_groups(figure, found, drawn, style, ax, title)
+    return draw(found.figure(drawn, labels, heading), style, ax, title)
 
 
 @names_unknown_arguments()
@@ -246,13 +246,11 @@ def degree_curve(
     """
     found = _grouped(groups, column, metric, names)
     drawn = pd.Index(sorted(found.sizes.index, key=figures.first_number))
-    shown = distinct_labels([_named(label, names, _bucket_words(label)) for label in drawn], 16)
+    labels = distinct_labels([_named(label, names, _bucket_words(label)) for label in drawn], 16)
     name = str(next(iter(found.frames.values())).index.name or column)
     words = short(_named(name, names, column_words(name)), 28)
-    shown = list(map(figures.brief_bin, shown))
     heading = f"{display_of(found.key).heading} by {words}{found.about}: {found.sizes.sum():,.0f} ranks"
-    figure = figures.values_by_group(found.frames, drawn, shown, found.key, heading, found.rule, words)
-    return _draw_groups(figure, found, drawn, style, ax, title)
+    return draw(found.figure(drawn, list(map(figures.brief_bin, labels)), heading, words), style, ax, title)
 
 
 @names_unknown_arguments()
@@ -485,7 +483,8 @@ def precision_recall(
         return f"chance: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
 
     words = "Precision and recall", "area", "precision_recall needs a list with a relevant item"
-    return _draw_curves(lists, names, rows_of, words, ("recall", "interpolated precision"), chance, style, ax, title)
+    axes = "recall", "interpolated precision"
+    return draw(_of_queries(lists, names, rows_of, words, axes, chance, style), style, ax, title)
 
 
 @names_unknown_arguments(**ALL_QUERIES)
@@ -533,7 +532,7 @@ def roc(
 
     words = "ROC", "AUC", "roc needs a list with both relevant and irrelevant items"
     axes = "false positive rate", "true positive rate"
-    return _draw_curves(lists, names, rows_of, words, axes, chance, style, ax, title)
+    return draw(_of_queries(lists, names, rows_of, words, axes, chance, style), style, ax, title)
 
 
 def _area(x: Numbers, y: Numbers) -> Any:
@@ -541,11 +540,10 @@ def _area(x: Numbers, y: Numbers) -> Any:
     return (np.diff(x) * (y[..., 1:] + y[..., :-1])).sum(axis=-1) / 2
 
 
-def _draw_curves(
-    lists: Curves, names: Names, rows_of: Any, words: tuple[str, str, str], axes: tuple[str, str], chance: Any,
-    style: str, ax: Axes | None, title: str | None,
-) -> Figure:  # fmt: skip
-    """Draw the mean curves of models; `rows_of` returns places, curves and areas of the queries of lists."""
+def _of_queries(
+    lists: Curves, names: Names, rows_of: Any, words: Sequence[str], axes: tuple[str, str], chance: Any, style: str
+) -> value.Figure:
+    """Return the mean curves of models; `rows_of` returns places, curves and areas of the queries of lists."""
     named = _models({"mean curve": lists} if isinstance(lists, RankedLists) else lists, names)
     results = [one for one in named.values() if isinstance(one, EvaluationResult)]
     found = {name: one.lists() if isinstance(one, EvaluationResult) else one for name, one in named.items()}
@@ -560,12 +558,11 @@ def _draw_curves(
         curves[label] = rows, areas
         levels.append(chance(found[name], x))
     on = f" on {_dataset_of(results[0])}, filtered" if results else ""
-    lines = [
-        (f"{label}, {text}", replace(line, model=m)) for m, (label, (text, line)) in enumerate(zip(curves, levels))
-    ]
+    named_levels = enumerate(zip(curves, levels))
+    lines = [(f"{label}, {text}", replace(line, model=m)) for m, (label, (text, line)) in named_levels]
     shown = levels[:1] if len(dict(levels)) == 1 else lines
     figure = figures.mean_curves(x, curves, (f"{words[0]}{on}", words[1]), axes, shown)
-    return draw(replace(figure, cautions=tuple(_differing(results))), style, ax, title)
+    return replace(figure, cautions=tuple(_differing(results)))
 
 
 def _named(label: Any, names: Names, usual: str | None = None) -> str:
@@ -617,13 +614,11 @@ def _models(results: Any, names: Names) -> dict[str, Any]:
     return dict(zip(labels, named.values()))
 
 
-def _draw_ranks(
-    build: Any, count: Any, results: Ranked, names: Names, style: str, ax: Axes | None, title: str | None
-) -> Figure:
-    """Draw the figure that `build` makes of what `count` counts in results.
+def _of_ranks(build: Any, count: Any, results: Ranked, names: Names, style: str, **more: bool) -> value.Figure:
+    """Return the figure that `build` makes, with the arguments `more`, of what `count` counts in results.
 
-    The title warns if the results differ in dataset or protocol. Raises a MetricError if a result has no known rank;
-    its message has the name of `build`, which is that of the plot.
+    A caution says whether the results differ in dataset or protocol. Raises a MetricError if a result has no known
+    rank; its message has the name of `build`, which is that of the plot.
     """
     named = {name: entity_part(result) for name, result in _models(results, names).items()}
     unknown = [int(np.isnan(result.rank_table.ranks("filtered")).sum()) for result in named.values()]
@@ -639,9 +634,8 @@ def _draw_ranks(
     n = f"n = {f'{min(sizes):,} to ' if len(set(sizes)) > 1 else ''}{max(sizes):,} ranks"
     is_curve, has_rows = build is figures.hits_curve, len(shown) > figures.MAX_BESIDE
     labels = distinct_labels(list(named), style_of(style).label * (3 if is_curve or has_rows else 4) // 4)
-    more = {"has_legend": True} if is_curve and ax is not None else {}
     figure = build(labels, count(shown), f"{HEADINGS[build]} on {_dataset_of(shown[0])}: {n}", **more)
-    return draw(replace(figure, cautions=("; ".join(cautions),)), style, ax, title)
+    return replace(figure, cautions=("; ".join(cautions),))  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -653,6 +647,13 @@ class _Groups:
     sizes: pd.Series[Any]
     about: str
     rule: str = f"fewer than {figures.MIN_RANKS} ranks"  # what open marks mean
+
+    def figure(self, drawn: pd.Index[Any], labels: Sequence[str], title: str, axis: str = "") -> value.Figure:
+        """Return the figure of some groups, with a caution on the number of undefined values."""
+        figure = figures.values_by_group(self.frames, drawn, labels, self.key, title, self.rule, axis)
+        values = [frame.reindex(drawn)[self.key].to_numpy(dtype=np.float64) for frame in self.frames.values()]
+        n = int((~np.isfinite(values)).sum())
+        return replace(figure, cautions=(f"{n:,} undefined, not drawn",) if n else ())
 
 
 def _grouped(groups: GroupTables, column: str, metric: str, names: Names) -> _Groups:
@@ -691,15 +692,6 @@ def _with_decisions(found: _Groups, comparison: Comparison, column: str) -> _Gro
         frames[name] = one.assign(decided=comparison.by(column, found.key, best, other)["decided"])
     about = f"{found.about}, tests corrected for {counted(len(frame), column)}"
     return replace(found, frames=frames, about=about, rule=f"not told apart from {short(first, MAX_MODEL)}")
-
-
-def _draw_groups(
-    figure: value.Figure, found: _Groups, drawn: pd.Index[Any], style: str, ax: Axes | None, title: str | None
-) -> Figure:
-    """Draw values by group, with a caution on the number of undefined values."""
-    values = [frame.reindex(drawn)[found.key].astype(np.float64) for frame in found.frames.values()]
-    n = sum(int((~np.isfinite(of)).sum()) for of in values)
-    return draw(replace(figure, cautions=(f"{n:,} undefined, not drawn",) if n else ()), style, ax, title)
 
 
 def _pair_labels(rows: pd.DataFrame, names: Names, limit: int) -> list[str]:
