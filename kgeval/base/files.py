@@ -276,6 +276,26 @@ def check_target(path: str | Path, overwrite: bool) -> None:
         raise DataError(f"{path}: cannot be written: no file can be made in the folder {target.parent}")
 
 
+def checked_ending(path: str | Path, endings: Sequence[str]) -> str:
+    """Return the ending of the name of a file to be written, in lower case, or raise a DataError.
+
+    Parameters
+    ----------
+    path : str or Path
+    endings : sequence of str
+        Those that are allowed, such as ``".csv"``.
+
+    Raises
+    ------
+    DataError
+        If the name has another ending, or none.
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in endings:
+        raise DataError(f"{path}: expected a name that ends in {', '.join(endings)}; got {ending or 'no ending'!r}")
+    return ending
+
+
 def check_page_target(path: str | Path, overwrite: bool) -> None:
     """Raise a DataError if a page must not be written to `path`; ``kgeval report`` calls this before it reads results.
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -39,7 +38,6 @@ if TYPE_CHECKING:  # these modules import this one
 
 MIN_MODELS = 3  # for the tests
 MAX_TEXTS = 10  # pairs or datasets that a line lists
-PAIR_NUMBERS = ("difference", "p_nemenyi")
 
 
 @with_old_names(
@@ -184,14 +182,14 @@ class AcrossDatasets:
         ``better``, the first model if ``p_nemenyi`` is at most `alpha`, else ``"undecided"``. P-values are NaN if there
         is no test.
         """
-        records = []
-        for i, j in itertools.combinations(self._order(), 2):
-            first, second = self.values.columns[i], self.values.columns[j]
-            p_value = float(self.nemenyi.p_values[i, j]) if self.nemenyi else np.nan
-            better = first if p_value <= self.alpha else UNDECIDED
-            records.append((first, second, float(self.ranks.means[i] - self.ranks.means[j]), p_value, better))
-        frame = pd.DataFrame(records, columns=["first", "second", *PAIR_NUMBERS, "better"])
-        return frame.astype(dict.fromkeys(PAIR_NUMBERS, np.float64))
+        order, names, means = self._order(), np.array(self.models, dtype=object), self.table["mean_rank"].to_numpy()
+        first, second = np.triu_indices(len(order), 1)
+        p_values = np.full(len(first), np.nan)
+        if self.nemenyi is not None:
+            p_values = self.nemenyi.p_values[np.ix_(order, order)][first, second]
+        better = np.where(p_values <= self.alpha, names[first], UNDECIDED)
+        columns = {"first": names[first], "second": names[second], "difference": means[first] - means[second]}
+        return pd.DataFrame({**columns, "p_nemenyi": p_values, "better": better})
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:

@@ -154,10 +154,8 @@ class DatasetRuns:
         row |= {"n_seeds": len(self.places(model)), "n": len(sample), "n_clusters": sample.clusters.count}
         system, reason = self.system(model, label)
         if system is None:
-            values = [self.value(place, label) for place in self.places(model)]
-            row["mean"] = float(np.mean(values)) if values else math.nan
-            row["sd"] = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
-            return row | {"reason": reason}
+            values = pd.Series([self.value(place, label) for place in self.places(model)], dtype=np.float64)
+            return row | {"mean": values.mean(skipna=False), "sd": values.std(skipna=False), "reason": reason}
         interval = mean_over_runs(system, confidence=terms.confidence, bounds=sample.key.bounds)
         share = interval.of_seeds / interval.error**2 if interval.error > 0.0 else math.nan
         row |= {name: value for name, value in vars(interval).items() if name in COLUMNS}
@@ -199,12 +197,11 @@ def aligned_runs(
         results = tuple(runs[run] for run in of_dataset)
         try:
             alignment = align(results, [run.name for run in of_dataset], list(keys.values()), override)
+            parts.append(DatasetRuns.of(dataset, runs, alignment, keys, terms.cluster))
         except ProtocolError as error:
             fingerprints = {result.facts["dataset_fingerprint"] for result in results}
             hint = f"\nif {dataset} is the name of two datasets, give them different names in the mapping"
             refusals.append(f"{dataset}: {error}{hint if len(fingerprints) > 1 else ''}")
-            continue
-        parts.append(DatasetRuns.of(dataset, runs, alignment, keys, terms.cluster))
     if refusals:
         raise ProtocolError("\n".join(refusals))
     return parts
@@ -223,23 +220,19 @@ def difference_table(
         `Benchmark.table`.
     terms : BenchmarkSettings
     """
-    label, indices, pairs = terms.metric, pairs_of(models, terms.baseline), []
+    label, pairs = terms.metric, list[Pair]()
+    compared = [(models[i], models[j]) for i, j in pairs_of(models, terms.baseline)]
     cells = {(row["model"], row["dataset"]): row for row in table[table["metric"] == label].to_dict("records")}
     for part in parts:
-        key, systems, reasons = part.samples[label].key, {}, {}
-        for model in models:
-            system, reasons[model] = part.system(model, label)
-            if system is not None:
-                systems[model] = system
-        order = {model: place for place, model in enumerate(systems)}
-        tested = [(models[i], models[j]) for i, j in indices if models[i] in systems and models[j] in systems]
-        places = [(order[first], order[second]) for first, second in tested]
+        key, made = part.samples[label].key, {model: part.system(model, label) for model in models}
+        systems = {model: system for model, (system, _) in made.items() if system is not None}
+        tested, order = [names for names in compared if systems.keys() >= {*names}], list(systems)
+        places = [(order.index(first), order.index(second)) for first, second in tested]
         found = compare_runs(list(systems.values()), places, spread=terms.spread, largest_level=terms.alpha)
         differences, scale = dict(zip(tested, found)), (key.higher_is_better, key.bounds)
-        for i, j in indices:
-            names = models[i], models[j]
+        for names in compared:
             values, n_runs = (tuple(cells[name, part.dataset][of] for name in names) for of in ("mean", "n_seeds"))
-            reason = "; ".join(f"{name}: {reasons[name]}" for name in names if reasons[name])
+            reason = "; ".join(f"{name}: {made[name][1]}" for name in names if made[name][1])
             more = {"n": len(part.samples[label])}
             pairs.append(Pair(part.dataset, label, names, values, differences.get(names), *scale, n_runs, reason, more))
     return decided_rows(pairs, terms.alpha)

@@ -44,8 +44,7 @@ def group_differences(
         elif model in models[:2]:
             raise MetricError(f"{model} on {part.dataset}: {reason}")
     first, second = (part.places(model)[0] for model in models[:2])
-    names = [run.name for run in part.runs]
-    groups = sample.groups_by(column, names, (first, second))
+    groups = sample.groups_by(column, [run.name for run in part.runs], (first, second))
     if max(map(len, systems.values())) == 1:
         return group_table(sample, (first, second), terms, groups, total)
     pair, largest = [systems[model] for model in models[:2]], sample.key.bounds[1] - sample.key.bounds[0]

@@ -456,8 +456,7 @@ def benchmark(
     values = table[table["metric"] == terms.metric].pivot(index="model", columns="dataset", values="mean")
     values = values.loc[list(models), list(datasets)].rename_axis(columns="dataset")
     records = [
-        {"model": run.model, "seed": run.seed, "dataset": run.dataset}
-        | {label: part.value(place, label) for label in keys}
+        run._asdict() | {label: part.value(place, label) for label in keys}
         for part in parts
         for place, run in enumerate(part.runs)
     ]

@@ -151,9 +151,8 @@ def paper_table(benchmark: Benchmark, metrics: Sequence[str] = (), *, has_protoc
             columns.append(Column(display_of(metric).heading, of_models, group=dataset))
     sizes = {name: len(alignment.rows[0]) for name, alignment in benchmark.alignments.items()}
     results = list(benchmark.results.values()) if has_protocol else []
-    return Table(
-        columns, [*table_notes(benchmark, metrics), ("", ranks_words(sizes, results, ties_line(benchmark.keys)))]
-    )
+    about_ranks = ranks_words(sizes, results, ties_line(benchmark.keys))
+    return Table(columns, [*table_notes(benchmark, metrics), ("", about_ranks)])
 
 
 def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> tuple[Table, list[str]]:
@@ -308,11 +307,8 @@ def overridden_texts(benchmark: Benchmark) -> dict[str, str]:
     ----------
     benchmark : Benchmark
     """
-    return {
-        dataset: "; ".join(map(str, alignment.overridden))
-        for dataset, alignment in benchmark.alignments.items()
-        if alignment.overridden
-    }
+    overridden = {dataset: alignment.overridden for dataset, alignment in benchmark.alignments.items()}
+    return {dataset: "; ".join(map(str, found)) for dataset, found in overridden.items() if found}
 
 
 def protocol_lines(benchmark: Benchmark) -> list[str]:

@@ -95,12 +95,11 @@ def _test_parts(benchmark: Benchmark) -> Iterator[str]:
     if not len(tested):
         return
     n_tests, n_decided = len(tested), int((table["better"] != "").sum())
-    yield (
-        f"{n_decided} of {counted(n_tests, 'difference')} {'is' if n_decided == 1 else 'are'} decided "
-        f"(Holm, {counted(n_tests, 'test')})"
-        if n_tests > 1
-        else f"{'decided' if n_decided else 'not decided'} by one test"
-    )
+    if n_tests == 1:
+        yield f"{'decided' if n_decided else 'not decided'} by one test"
+    else:
+        are = "is" if n_decided == 1 else "are"
+        yield f"{n_decided} of {counted(n_tests, 'difference')} {are} decided (Holm, {counted(n_tests, 'test')})"
     said = {str(one): trained_words(rows) for one, rows in tested.groupby("dataset", sort=False)}
     single = [shown_name(dataset) for dataset, words in said.items() if words]
     if single:

@@ -23,15 +23,7 @@ from kgeval.base.wording import printable, shown_label, signed, with_capital
 from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.benchmarks.benchmark_text import moved_lines
 from kgeval.benchmarks.model_benchmark import Benchmark
-from kgeval.benchmarks.tables import (
-    CHANCE,
-    MARK,
-    best_pairs,
-    mean_cells,
-    pair_rows,
-    placed_rows,
-    table_notes,
-)
+from kgeval.benchmarks.tables import CHANCE, MARK, best_pairs, mean_cells, pair_rows, placed_rows, table_notes
 from kgeval.comparison.rows import NO_RUN, row_of
 from kgeval.comparison.texts import holm_words, is_description
 from kgeval.comparison.verdict import shown_name

@@ -36,9 +36,6 @@ N_HEX = 8  # characters of a fingerprint in a sentence
 SAME_FOR_ALL = "unseen='drop'"
 
 
-TableKey = tuple[str, str, str, str]
-
-
 @dataclass(frozen=True)
 class BoardRun:
     """One run on a board: its card, and the file or files that hold it.
@@ -92,7 +89,7 @@ class BoardRun:
         return f"{CONTRADICTS}: {first}{f'; and {len(more):,} more' if more else ''}"
 
     @property
-    def table_key(self) -> TableKey:
+    def table_key(self) -> tuple[str, str, str, str]:
         """Dataset, fingerprints of dataset and protocol, and counts of ranks: runs in one table have the same four."""
         counts = {name: n for name, n in self.card.content["counts"].items() if name != "bounded"}
         return (
@@ -418,9 +415,8 @@ def _table_of(runs: Sequence[BoardRun]) -> BoardTable:
     """Return the table of runs with one dataset, protocol and coverage."""
     first, metrics = runs[0].card, _columns([run.card for run in runs])
     rows = [BoardRow(run.model, (run,)) for run in runs if run.doubt]
-    notes = [
-        f"{_files(places)}: {why}" for why, places in grouped((run.doubt, run.place) for run in runs).items() if why
-    ]
+    doubts = grouped((run.doubt, run.place) for run in runs if run.doubt)
+    notes = [f"{_files(places)}: {why}" for why, places in doubts.items()]
     apart: dict[tuple[str, int], list[str]] = {}
     for model, same in grouped((run.model, run) for run in runs if not run.doubt).items():
         together, reason = sorted(same, key=lambda run: run.card.seed or 0), _why_apart([run.card for run in same])

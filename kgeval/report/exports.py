@@ -5,7 +5,6 @@ Users import this module as `kgeval.report.exports`; ``kgeval show -o`` calls `w
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
 import math
@@ -16,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from kgeval.base.checks import answers_old_names, names_unknown_arguments, shows_only
-from kgeval.base.files import check_target, replacing
+from kgeval.base.files import check_target, checked_ending, replacing
 from kgeval.comparison.names import Results, name_results
 from kgeval.data.known import SETTINGS
 from kgeval.display.fields import csv_text, frame_fields, json_records, plain_text
@@ -200,12 +199,7 @@ def write_frame(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = Fals
     MissingExtra
         If the suffix is ``.parquet`` and pyarrow is not installed.
     """
-    target = Path(path)
-    suffix = target.suffix.lower()
-    if suffix not in TABLE_SUFFIXES:
-        raise DataError(
-            f"{target}: expected a name that ends in {', '.join(TABLE_SUFFIXES)}; got {suffix or 'no ending'!r}"
-        )
+    target, suffix = Path(path), checked_ending(path, TABLE_SUFFIXES)
     if spreadsheet and suffix != ".csv":
         raise DataError(f"{target}: spreadsheet=True is for .csv only; {suffix} keeps labels unchanged")
     check_target(target, overwrite)
@@ -287,15 +281,11 @@ def _encoded(text: str, target: Path) -> bytes:
 
 
 def _parquet(frame: pd.DataFrame, target: Path) -> bytes:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise MissingExtra(f'{target}: writing .parquet needs pyarrow; pip install "kgeval[parquet]"') from error
     frame_fields(frame.iloc[:0])  # two columns of one name raise an error
     frame = frame.reset_index() if any(name is not None for name in frame.index.names) else frame
-    stream = io.BytesIO()
     try:
-        frame.to_parquet(stream, engine="pyarrow", index=False)
-    except (pyarrow.ArrowException, ValueError, TypeError) as error:
+        return frame.to_parquet(engine="pyarrow", index=False)
+    except ImportError as error:
+        raise MissingExtra(f'{target}: writing .parquet needs pyarrow; pip install "kgeval[parquet]"') from error
+    except (ValueError, TypeError, NotImplementedError) as error:  # those of pyarrow are such errors
         raise DataError(f"{target}: a column cannot be stored: {error}") from error
-    return stream.getvalue()

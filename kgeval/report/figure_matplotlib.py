@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kgeval.base.checks import check_one_of, names_unknown_arguments
-from kgeval.base.files import check_target, replacing
+from kgeval.base.files import check_target, checked_ending, replacing
 from kgeval.base.terminal import distinct_labels
 from kgeval.display.html import N_COLOURS, N_PATTERNS
 from kgeval.display.html_tables import short
-from kgeval.errors import DataError, MetricError, MissingExtra
+from kgeval.errors import MetricError, MissingExtra
 from kgeval.report import figure as value
 from kgeval.report.colours import COLOURS, DASHES, HATCHES, MARKERS
 
@@ -211,8 +211,8 @@ def _add_text(
     as_text(axes.annotate(text, at, gap, annotation_clip=False, **look, **more))
 
 
-def _colour(model: int | None) -> str:
-    return GREY if model is None else COLOURS[model % N_COLOURS]
+def _colour(model: int) -> str:
+    return COLOURS[model % N_COLOURS]
 
 
 def _line_look(mark: value.Line, style: Style) -> dict[str, Any]:
@@ -364,19 +364,15 @@ def save_figure(figure: Figure, path: str | Path, overwrite: bool = False) -> No
         If the suffix is not one of `PICTURE_SUFFIXES`, if the file exists and `overwrite` is False, or if the file
         cannot be written.
     """
-    target = Path(path)
-    suffix = target.suffix.lower()
-    if suffix not in PICTURE_SUFFIXES:
-        endings = ", ".join(PICTURE_SUFFIXES)
-        raise DataError(f"{target}: expected a name that ends in {endings}; got {suffix or 'no ending'!r}")
-    check_target(target, overwrite)
+    suffix = checked_ending(path, PICTURE_SUFFIXES)
+    check_target(path, overwrite)
     import matplotlib
 
     dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     stream = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "kgeval", "pdf.fonttype": 42, "svg.fonttype": "none"}):
         figure.savefig(stream, format=suffix[1:], dpi=max(150, figure.dpi), metadata=dated.get(suffix))
-    with replacing(target, overwrite) as file:
+    with replacing(path, overwrite) as file:
         file.write(stream.getvalue())
 
 

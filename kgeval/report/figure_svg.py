@@ -139,11 +139,8 @@ def _mark(mark: Mark, place: Callable[[Point], Point]) -> list[Any]:
     if isinstance(mark, Area):
         return [_path([place(corner) for corner in mark.corners], f"band {model_class(mark.model)}", "z")]
     if isinstance(mark, Dots):
-        signs = [
-            _sign(*place(point), mark.model, is_filled)
-            for point, is_filled in zip(mark.points, mark.filled)
-            if not math.isnan(sum(point))
-        ]
+        known = [pair for pair in zip(mark.points, mark.filled) if not math.isnan(sum(pair[0]))]
+        signs = [_sign(*place(point), mark.model, is_filled) for point, is_filled in known]
         return [tag("g", *signs, class_=model_class(mark.model))]
     if isinstance(mark, Bars):
         kind, outlines = f"{mark.kind}-bar {'' if mark.model is None else model_class(mark.model)}".strip(), ""

@@ -216,12 +216,6 @@ def first_number(bucket: Any) -> tuple[float, bool]:
     return (float(match.group()), not str(bucket).startswith("<")) if match else (math.inf, True)
 
 
-def has_few(rows: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Return for each group of a table whether it has fewer than `MIN_RANKS` ranks; none has, if all have."""
-    few = (rows["n"] < MIN_RANKS).to_numpy() if "n" in rows.columns else np.zeros(len(rows), dtype=bool)
-    return few & ~few.all()
-
-
 def values_by_group(
     frames: Mapping[str, pd.DataFrame], groups: pd.Index[Any], labels: Sequence[str], key: str, title: str,
     rule: str, axis: str = "",
@@ -231,12 +225,13 @@ def values_by_group(
     The label of a row stands above its marks, where a long one has room. A mark is filled where the column ``decided``
     says so; without this column, where the group has not few ranks.
 
-    Groups with few ranks (`has_few`) do not set the limits of the axis: their intervals may be cut.
+    Groups with few ranks do not set the limits of the axis, unless all have few: their intervals may be cut.
 
     Parameters
     ----------
     frames : mapping of str to pandas.DataFrame
-        A table of groups for each model: the metric, and if known ``"<metric> low"`` and ``"<metric> high"``.
+        A table of groups for each model: the number of ranks ``n``, the metric, and if known ``"<metric> low"`` and
+        ``"<metric> high"``.
     groups : pandas.Index
         The labels of the rows of the tables to draw, in this order.
     labels : sequence of str
@@ -250,13 +245,12 @@ def values_by_group(
         The title of the axis of groups, for columns.
     """
     step, n_models, seen = min(0.08, 0.7 / len(frames)) if axis else min(0.16, 0.5 / len(frames)), len(frames), []
-    middle = 0.0 if axis else LANES
-    found = []
+    middle, found = 0.0 if axis else LANES, []
     for m, frame in enumerate(frames.values()):
         rows = frame.reindex(groups)
-        columns = (rows.get(name, pd.Series(np.nan, rows.index)) for name in (key, f"{key} low", f"{key} high"))
-        values, low, high = (column.to_numpy(dtype=np.float64) for column in columns)
-        places, is_sure = np.arange(len(groups)) + middle + (m - (n_models - 1) / 2) * step, ~has_few(rows)
+        values, low, high = rows.reindex(columns=[key, f"{key} low", f"{key} high"]).to_numpy(dtype=np.float64).T
+        places, has_few = np.arange(len(groups)) + middle + (m - (n_models - 1) / 2) * step, rows["n"] < MIN_RANKS
+        is_sure = (~has_few | bool(has_few.all())).to_numpy()
         found.append((places, values, low, high, is_sure, rows.get("decided", is_sure)))
         seen += [*values, *low[is_sure], *high[is_sure]]
     shown = Axis.of_values(display_of(key).heading, seen)

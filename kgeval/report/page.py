@@ -99,9 +99,8 @@ def write_page(
     datasets = dict.fromkeys(str(result.facts["dataset"]) for result in in_order)
     title = title if title and title.strip() else f"kgeval: {', '.join(datasets)}"
     sections = page_sections(report, title, _command(list(named), dataset is not None))
-    text = page_html(title, sections)
     with replacing(path, overwrite) as stream:
-        stream.write(text.encode("utf-8"))
+        stream.write(page_html(title, sections).encode("utf-8"))
 
 
 def page_sections(report: Report, title: str, command: str) -> list[Section]:

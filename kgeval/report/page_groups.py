@@ -70,9 +70,8 @@ def breakdown(report: Report, column: str) -> Breakdown:
     column : str
     """
     groups_of = [dict(rank_groups(one, [column])) if column in one.columns else {} for one in report.parts]
-    total: Counter[Any] = Counter()
-    for groups in groups_of:
-        total.update({group: len(rows) for group, rows in groups.items()})
+    counts = (Counter({group: len(rows) for group, rows in groups.items()}) for groups in groups_of)
+    total = sum(counts, Counter[Any]())
     largest = dict(total.most_common(MAX_GROUPS))  # groups with equal counts stay in the order of `rank_groups`
     order = [group for group in total if group in largest]
     if all(pd.api.types.is_numeric_dtype(one.columns[column]) for one in report.parts if column in one.columns):

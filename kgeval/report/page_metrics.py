@@ -106,10 +106,8 @@ def metric_table(report: Report, setting: str, side: str, models: Sequence[int],
     size = f"; {count_text(sizes[0])} ranks" if len(set(sizes)) == 1 else ""
     sides = "both sides" if side == "both" else f"{side} side"
     caption = f"{setting.capitalize()} ranks, {sides}{size}, realistic ties, {CONFIDENCE:.0%} intervals."
-    faint = range(len(models), len(labels))
-    return Table(
-        columns, faint=faint, caption=caption, name=f"metrics-{setting}-{side}", kind="narrow" if report.is_many else ""
-    )
+    faint, kind = range(len(models), len(labels)), "narrow" if report.is_many else ""
+    return Table(columns, faint=faint, caption=caption, name=f"metrics-{setting}-{side}", kind=kind)
 
 
 def _explained(report: Report, tables: Sequence[Table]) -> list[str]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -136,10 +135,8 @@ class Report:
     @cached_property
     def all_relations(self) -> list[str]:
         """The labels of all relations that a model has ranks of, most ranks first."""
-        total: Counter[str] = Counter()
-        for frame in self._by_relation:
-            total.update(dict(zip(frame.index, frame["n"])))
-        return sorted(total, key=lambda text: (-total[text], text))
+        total = pd.concat([frame["n"] for frame in self._by_relation]).groupby(level=0).sum()
+        return list(map(str, total.sort_values(ascending=False, kind="stable").index))
 
     @property
     def relations(self) -> list[str]:

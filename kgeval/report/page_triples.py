@@ -50,11 +50,9 @@ def triples(report: Report) -> Section:
         columns = [
             Column(HEADING, [_cell(report, row) for row in rows], is_label=True),
             Column.of_labels("side", [str(row["side"]) for row in rows]),
-            *(
-                Column(f"rank, {name}", [_rank_cell(row[f"rank_{place}"]) for row in rows])
-                for name, place in zip(names, ("first", "second"))
-            ),
         ]
+        for name, place in zip(names, ("first", "second")):
+            columns.append(Column(f"rank, {name}", [_rank_cell(row[f"rank_{place}"]) for row in rows]))
         caption = f"Triples whose ranks differ most between {names[0]} and {names[1]}, by |1/rank - 1/rank|"
         parts.append(Table(columns, caption=caption, name="disagreements", kind="narrow"))
     found = [part for model in report.detailed for part in hardest(report, model)]
@@ -75,10 +73,9 @@ def disagreements(report: Report) -> pd.DataFrame:
         return pd.DataFrame(columns=["p"])
     n_rows = max(1, len(comparison.alignment.rows[0]))
     try:
-        frame = comparison.disagreements(report.names[0], report.names[1], limit=n_rows)
+        return comparison.disagreements(report.names[0], report.names[1], limit=n_rows)
     except MetricError:  # a model has no filtered ranks; the page says so among the cautions
         return pd.DataFrame(columns=["p"])
-    return frame[(frame["rank_first"] != frame["rank_second"]).to_numpy()]
 
 
 def worst_ranks(result: EvaluationResult) -> pd.DataFrame:
@@ -155,8 +152,7 @@ def rank_text(rank: float) -> str:
 
 
 def _cell(report: Report, row: Triple) -> Cell:
-    text = " ".join(_words(report, row))
-    return Cell(text, markup=partial(query, report, row))
+    return Cell(" ".join(_words(report, row)), markup=partial(query, report, row))
 
 
 def _words(report: Report, row: Triple) -> list[str]:

@@ -53,9 +53,8 @@ def drawn(
     cells = []
     for cell, model, row, pair, level in zip(column.cells, models or report.models, rows, ends, levels):
         value, low, high = row[:3]
-        picture = partial(
-            interval_bar, value, low, high, limits, level, ends=pair, class_=f"track {model_class(model)}"
-        )
+        colour = f"track {model_class(model)}"
+        picture = partial(interval_bar, value, low, high, limits, level, ends=pair, class_=colour)
         tone = "faint" if is_like_chance((value, low, high), level, higher) else ""
         is_best = report.names[model] in report.leaders.get(key, ())
         cells.append(replace(cell, drawing=picture, tone=tone, is_best=is_best))

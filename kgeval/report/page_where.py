@@ -34,10 +34,8 @@ def where(report: Report) -> Section:
     """Return the relations and groups on which models differ; of one model, where it is best and worst."""
     if report.pairs and len(report.pairs[0].relations):
         first, *others = (_of_pair(report, pair) for pair in report.pairs)
-        folds = [
-            Fold(f"{report.short(0)} - {report.short(pair.second)}", parts)
-            for pair, parts in zip(report.pairs[1:], others)
-        ]
+        names = [report.short(pair.second) for pair in report.pairs[1:]]
+        folds = [Fold(f"{report.short(0)} - {name}", parts) for name, parts in zip(names, others)]
         return Section("where", "Where they differ", [*first, *folds, *group_values(report)])
     is_alone = len(report.names) == 1
     parts: list[PagePart] = [best_and_worst(report)] if is_alone else []

@@ -602,12 +602,11 @@ def _models(results: Any, names: Names) -> dict[str, Any]:
     model_names, results = None if isinstance(names, Mapping) else names, _best_first(results)
     if isinstance(results, Mapping):
         model_names, results = list(results) if model_names is None else model_names, list(results.values())
-    results = [results] if isinstance(results, pd.DataFrame) or not isinstance(results, Iterable) else results
-    listed = list(results)
-    named: dict[str, Any]
+    is_single = isinstance(results, pd.DataFrame) or not isinstance(results, Iterable)
+    listed = [results] if is_single else list(results)
     if any(isinstance(item, (pd.DataFrame, RankedLists)) for item in listed):
         model_names = [f"model {i}" for i in range(1, len(listed) + 1)] if model_names is None else model_names
-        named = dict(zip(check_names(model_names, len(listed), "table"), listed))
+        named = dict[str, Any](zip(check_names(model_names, len(listed), "table"), listed))
     else:
         named = dict(name_results(results, model_names))
     labels = check_names([_named(name, names) for name in named], len(named))
