@@ -287,5 +287,5 @@ def _parquet(frame: pd.DataFrame, target: Path) -> bytes:
         return frame.to_parquet(engine="pyarrow", index=False)
     except ImportError as error:
         raise MissingExtra(f'{target}: writing .parquet needs pyarrow; pip install "kgeval[parquet]"') from error
-    except (ValueError, TypeError, NotImplementedError) as error:  # those of pyarrow are such errors
+    except (ValueError, TypeError, NotImplementedError) as error:  # such are the errors of pyarrow about values
         raise DataError(f"{target}: a column cannot be stored: {error}") from error

@@ -608,7 +608,7 @@ def _models(results: Any, names: Names) -> dict[str, Any]:
         model_names = [f"model {i}" for i in range(1, len(listed) + 1)] if model_names is None else model_names
         named = dict[str, Any](zip(check_names(model_names, len(listed), "table"), listed))
     else:
-        named = dict(name_results(results, model_names))
+        named = dict(name_results(listed, model_names))
     labels = check_names([_named(name, names) for name in named], len(named))
     return dict(zip(labels, named.values()))
 
