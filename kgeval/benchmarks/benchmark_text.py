@@ -62,12 +62,8 @@ def moved_lines(benchmark: Benchmark) -> list[str]:
         text = "; ".join(f"{shown_name(name)}: {words or 'none'}" for name, words in losses.items())
         whom = "second model" if benchmark.terms.baseline is None else "baseline"
         return [f"Largest losses to the {whom}: {text}"] if any(losses.values()) else []
-    return [
-        line
-        for frame in found.values()
-        if len(frame) > 1
-        for line in gains_and_losses(frame, metric, list(map(model_name, frame.attrs["models"])))
-    ]
+    several = [frame for frame in found.values() if len(frame) > 1]
+    return gains_and_losses(several[0], metric, list(map(model_name, several[0].attrs["models"]))) if several else []
 
 
 def _doubts(benchmark: Benchmark) -> list[str]:

@@ -18,7 +18,7 @@ from kgeval.base.wording import enough_decimals, written
 from kgeval.benchmarks.runs import Run
 from kgeval.benchmarks.verdict import cells_words
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts
-from kgeval.comparison.differences import PairedObservations, samples_of
+from kgeval.comparison.differences import PairedObservations, entity_note, samples_of
 from kgeval.comparison.rows import Pair, Settings, decided_rows, pairs_of
 from kgeval.comparison.texts import is_description, merged_notes
 from kgeval.errors import MetricError, ProtocolError
@@ -26,6 +26,7 @@ from kgeval.metrics.grammar import display_of
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 from kgeval.stats.runs import MIN_TO_SEPARATE, Runs, compare_runs, mean_over_runs
+from kgeval.stats.tails import student_quantile
 
 COLUMNS = (
     "model", "dataset", "metric", "n_seeds", "mean", "sd", "low", "high", "error", "freedom", "of_seeds", "of_triples",
@@ -263,7 +264,10 @@ def benchmark_notes(
         others = [f"{row['first']} - {row['second']} on {row['dataset']}" for row in rows]
         n = f"{len(others):,} of {is_tested.sum():,} tests of models with several runs otherwise{': ' * bool(others)}"
         yield f"{note}; spread='separate' decides {n}{listed(others, MAX_PLACES)}"
+    by_entity = merged_notes(_entity_notes(parts, leading, differences, terms))
+    yield from (text for _, text in by_entity if text.endswith("contains 0"))
     yield from _leaks(parts, leading)
+    yield from (text for _, text in by_entity)
     for part in parts:
         yield from (f"{part.dataset}: the ranks of {listed(same)} {EQUAL_RANKS}" for same in _same_ranks(part))
     by_protocol = grouped((part.results[0].protocol.describe(), part.dataset) for part in parts)
@@ -282,7 +286,8 @@ def benchmark_notes(
         )
     elif len(single):
         of_one = cells_words(zip(single["model"], single["dataset"]))
-        yield f"one run of {of_one}: how much these values vary with the seed is unknown"
+        vary = "how much these values vary with the seed is unknown"
+        yield f"one run of {of_one}: {vary}{borrowed_spread(present, terms)}"
     if present["n_seeds"].nunique() > 1:
         counts = [f"{n} of {cells_words(zip(of['model'], of['dataset']))}" for n, of in present.groupby("n_seeds")]
         yield f"the numbers of runs differ: {'; '.join(counts)}"
@@ -300,6 +305,12 @@ def benchmark_notes(
     facts = [(part.dataset, differing_facts(part.results, [run.name for run in part.runs])) for part in parts]
     yield from (text for _, text in merged_notes((dataset, text) for dataset, texts in facts for text in texts))
     yield from _readings(parts)
+
+
+def borrowed_spread(cells: pd.DataFrame, terms: BenchmarkSettings) -> str:
+    """Return how models with one run are tested beside models with several; empty if none is."""
+    is_mixed = cells[cells["n_seeds"] > 0].groupby("dataset")["n_seeds"].agg(lambda n: n.min() == 1 < n.max()).any()
+    return ", tested with the spread of the others" if is_mixed and terms.spread == "pooled" else ""
 
 
 def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> Iterator[str]:
@@ -324,6 +335,25 @@ def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> Iterator[s
             f"the SDs over seeds differ {UNEQUAL}-fold or more on {listed(places, MAX_PLACES)}: the t test pools them, "
             "so p may be too small for models with a large SD, and too large for the others"
         )
+
+
+def _entity_notes(
+    parts: Sequence[DatasetRuns], leading: pd.DataFrame, differences: pd.DataFrame, terms: BenchmarkSettings
+) -> Iterator[tuple[str, str]]:
+    """Yield the note on two best models whose interval is much wider for other entities, with its dataset."""
+    key = terms.metric
+    for part in parts if terms.cluster in ("triple", "query") else ():
+        names = leading.loc[leading["dataset"] == part.dataset, "model"]
+        rows = differences[(differences["dataset"] == part.dataset) & differences["low_95"].notna()]
+        for row in rows[rows["first"].isin(names) & rows["second"].isin(names)].to_dict("records"):
+            found = DatasetRuns.of(
+                part.dataset, dict(zip(part.runs, part.results)), part.alignment, {key: part.samples[key].key}, "entity"
+            )
+            models = dict.fromkeys([row["first"], row["second"], *(run.model for run in part.runs)])
+            systems = [one for model in models if (one := found.system(model, key)[0]) is not None]
+            (gap,) = compare_runs(systems, [(0, 1)], spread=terms.spread)
+            reach = student_quantile(0.975, gap.freedom) * gap.error
+            yield from ((part.dataset, text) for text in entity_note(row, gap.value - reach, gap.value + reach))
 
 
 def _notes_of_results(part: DatasetRuns) -> Iterator[tuple[str, str]]:

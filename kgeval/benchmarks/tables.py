@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.terminal import PIPE, Screen
 from kgeval.base.wording import decimals_for, listed_names, printable, quoted, written
-from kgeval.benchmarks.cells import EQUAL_RANKS
+from kgeval.benchmarks.cells import EQUAL_RANKS, borrowed_spread
 from kgeval.benchmarks.verdict import why_none
 from kgeval.comparison.rows import NO_RUN
 from kgeval.comparison.texts import protocol_comment, ties_line
@@ -257,7 +257,8 @@ def table_notes(benchmark: Benchmark, metrics: Sequence[str] = ()) -> list[Note]
     several, numbers = sorted({n for n in counts if n > 1}), "one run each"
     if several:
         seeds = f"{several[0]} to {several[-1]} seeds" if len(several) > 1 else f"{several[0]} seeds"
-        numbers = f"mean ± standard deviation over {seeds}{'; without ±: one run' if 1 in counts else ''}"
+        one_run = f"; without ±: one run{borrowed_spread(benchmark.table, benchmark.terms)}" if 1 in counts else ""
+        numbers = f"mean ± standard deviation over {seeds}{one_run}"
     shown = map(display_of, metrics or benchmark.keys)
     lower = [one.heading for one in shown if one.lower_is_better]
     about = [numbers, *([f"lower is better in {listed(lower)}"] if lower else [])]
@@ -288,15 +289,11 @@ def _decision_notes(benchmark: Benchmark, alone: str) -> Iterator[Note]:
 
 
 def _cautions(benchmark: Benchmark) -> Iterator[str]:
-    """Yield the notes below the table about overrides, datasets without a verdict, single runs and equal runs."""
+    """Yield the notes below the table about overrides, datasets without a verdict, and equal runs."""
     yield from (f"overridden in {dataset}: {text}" for dataset, text in overridden_texts(benchmark).items())
     reasons = grouped((why_none(benchmark, dataset), dataset) for dataset in benchmark.datasets)
     if len(benchmark.models) > 1:
         yield from (f"no verdict on {listed_names(on)}: {reason}" for reason, on in reasons.items() if reason)
-    tested = benchmark.differences[benchmark.differences["test"] == "t"]
-    n_runs = tested.loc[tested["p"].notna(), ["dataset", "n_first", "n_second"]].groupby("dataset").agg(["min", "max"])
-    if ((n_runs.min(axis=1) == 1) & (n_runs.max(axis=1) > 1)).any():
-        yield "one run: tested with the spread of the other models over seeds, which an interval of one run leaves out"
     yield from (note for note in benchmark.notes if note.endswith(EQUAL_RANKS))
 
 

@@ -458,31 +458,38 @@ def entity_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]
     table : pandas.DataFrame
         From `difference_table`. The first metric that has an interval is used.
     """
-    with_interval = table.loc[table["low_95"].notna(), "metric"]
-    if not len(with_interval):
-        return
-    label = str(with_interval.iloc[0])
-    sample = samples[label]
-    by_entity = sample.results[0].rank_table.row_clusters("entity")
-    clusters = by_entity.among([sample.rows[0]], isinstance(sample.key.metric, QueryLevel))
-    rows = table[table["metric"] == label].sort_values(
-        ["value_first", "value_second"], ascending=not sample.key.higher_is_better, kind="stable"
-    )
-    for row in rows.to_dict("records"):
-        if np.isnan(row["low_95"]):
-            continue
-        first, second = (sample.moments(list(names).index(row[place])) for place in ("first", "second"))
-        wide = paired_interval(first, second, clusters)
-        ratio = (wide.high - wide.low) / (row["high_95"] - row["low_95"])
-        is_sure = wide.low > 0.0 or wide.high < 0.0
-        if ratio > MAX_ENTITY_RATIO or (row["better"] and not is_sure):
-            limits = between(wide.low, wide.high, has_signs=True)
-            pair, heading = listed_names([row["first"], row["second"]]), display_of(label).heading
-            yield (
-                f"{pair}: for other entities, the 95% interval of the difference in {heading} is {limits}, {ratio:.1f} "
-                "times as wide as for other triples of these entities (ranks that share an entity depend on each "
-                f"other; neither is corrected), and {'excludes' if is_sure else 'contains'} 0"
-            )
+    known = table[table["low_95"].notna()]
+    for label in known["metric"].unique()[:1]:
+        sample = samples[label]
+        by_entity = sample.results[0].rank_table.row_clusters("entity")
+        clusters = by_entity.among([sample.rows[0]], isinstance(sample.key.metric, QueryLevel))
+        values, is_falling = ["value_first", "value_second"], not sample.key.higher_is_better
+        rows = known[known["metric"] == label].sort_values(values, ascending=is_falling, kind="stable")
+        for row in rows.to_dict("records"):
+            first, second = (sample.moments(list(names).index(row[place])) for place in ("first", "second"))
+            wide = paired_interval(first, second, clusters)
+            yield from entity_note(row, wide.low, wide.high)
+
+
+def entity_note(row: Mapping[Any, Any], low: float, high: float) -> Iterator[str]:
+    """Yield the note of a pair whose 95% interval is much wider with clusters by entity, or decides no longer.
+
+    Parameters
+    ----------
+    row : mapping
+        From `kgeval.comparison.rows.decided_rows`.
+    low, high : float
+        The interval with clusters by entity.
+    """
+    ratio, is_sure = (high - low) / (row["high_95"] - row["low_95"]), low > 0.0 or high < 0.0
+    if ratio > MAX_ENTITY_RATIO or (row["better"] and not is_sure):
+        pair, heading = listed_names([row["first"], row["second"]]), display_of(row["metric"]).heading
+        yield (
+            f"{pair}: for other entities, the 95% interval of the difference in {heading} is "
+            f"{between(low, high, has_signs=True)}, {ratio:.1f} times as wide as for other triples of these entities "
+            "(ranks that share an entity depend on each other; neither is corrected), and "
+            f"{'excludes' if is_sure else 'contains'} 0"
+        )
 
 
 def bounded_notes(samples: Mapping[str, PairedObservations], names: Sequence[str]) -> Iterator[str]:

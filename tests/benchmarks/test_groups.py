@@ -1,10 +1,13 @@
 """`Benchmark.by`: differences within groups of ranks, over all runs of two models."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
 from benchmark_cases import MODELS, run_of, runs_of
+from made_results import replaced
 
 import kgeval as kg
 
@@ -82,6 +85,32 @@ def test_one_run_beside_several_has_the_spread_of_the_others():
     apart = kg.benchmark(runs, metrics="mrr", spread="separate").by("side", first="A", second="B")
     assert apart["reason"].str.startswith("one run: how much").all()
     assert apart["low"].isna().all()
+
+
+@pytest.mark.parametrize("seeds", [(1,), (1, 2)])
+def test_a_note_says_what_holds_for_other_entities(seeds):
+    """Answers are five hubs by which the gains differ; of single runs, the note is that of `compare`."""
+    dataset = kg.Dataset.from_arrays(test=[[i, 0, i % 5] for i in range(100)], n_entities=100, n_relations=1)
+    hubs, results = np.arange(100) % 5, {}
+    for model, gain in (("A", np.array([9, 0, 0, 0, 0])[hubs]), ("B", 0)):
+        for seed in seeds:
+            noise = np.random.default_rng(seed).integers(0, 2, 100)
+            run = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="object"), progress=False)
+            counts = dict.fromkeys(("better_raw", "better_filtered"), 30 + noise - gain - (model == "A"))
+            results[model, seed, "hubs"] = replaced(run, table=run.table.assign(tied_raw=0, tied_filtered=0, **counts))
+    found = kg.benchmark(results, metrics="mr")
+    (row,) = found.differences.to_dict("records")
+    assert row["better"] == "A"
+    assert found.notes[0].startswith("hubs: A and B: for other entities, the 95% interval of the difference in MR is [")
+    assert found.notes[0].endswith("and contains 0")
+    by_entity = kg.benchmark(results, metrics="mr", cluster="entity").differences.iloc[0]
+    reach = scipy.stats.t.ppf(0.975, by_entity["freedom"]) * by_entity["error"]
+    ends = [float(end) for end in re.findall(r"\[([-\d.]+), \+([\d.]+)\]", found.notes[0])[0]]
+    assert ends == pytest.approx([by_entity["difference"] - reach, by_entity["difference"] + reach], abs=0.006)
+    if len(seeds) == 1:
+        single = kg.compare({model: run for (model, *_), run in results.items()}, metrics="mr")
+        assert found.notes[0] in [f"hubs: {note}" for note in single.notes]
+    assert not any("other entities" in note for note in kg.benchmark(results, metrics="mr", cluster="entity").notes)
 
 
 def test_what_cannot_be_compared_is_refused(bench):

@@ -228,12 +228,12 @@ def test_single_runs_beside_several():
     runs = cases.runs_of((24,), seeds=(1, 2), leave_out=[("B", 2, "ring-24"), ("C", 2, "ring-24")])
     found = kg.benchmark(runs, metrics="mrr")
     assert found.differences["test"].tolist() == ["t", "t", "t"]
-    said = "one run: tested with the spread of the other models over seeds, which an interval of one run leaves out"
+    said = "without ±: one run, tested with the spread of the others"
     assert said in found.to_markdown()
     assert said not in found.verdict.sentence  # a caution, and no answer
     for seeds in ((1,), (1, 2)):
         alike = kg.benchmark(cases.runs_of((24,), seeds=seeds), metrics="mrr")
-        assert "one run: interval" not in alike.to_markdown()
+        assert "spread of the others" not in alike.to_markdown()
 
 
 def test_protocols_that_differ_between_datasets_are_noted():
