@@ -18,6 +18,7 @@ from kgeval.display.differences import gains_and_losses, moved_words
 from kgeval.display.html import Markup
 from kgeval.display.html_tables import html_table, unbroken
 from kgeval.display.media import metric_as_group, text_table
+from kgeval.display.table import Table, heading_of
 from kgeval.metrics.grammar import display_of
 from kgeval.results.clustering import PURPOSES
 from kgeval.stats.runs import MIN_TO_SEPARATE
@@ -41,12 +42,16 @@ def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
     headline = screen.bold(screen.wrapped(benchmark.verdict.headline))
     said = [headline, screen.lines([*_details(benchmark), *moved_lines(benchmark), *_doubts(benchmark)])]
     tables = [mean_table(benchmark), *([pair_table(benchmark, screen)] if len(benchmark.differences) else [])]
+    if min(len(benchmark.models), len(benchmark.datasets)) > 1:
+        first, *others = metric_as_group(paper_table(benchmark, [benchmark.metric]).columns)
+        tables.insert(0, Table([replace(first, heading=heading_of(benchmark.metric)), *others]))
     return ["\n".join(filter(None, said)), *(text_table(table, screen) for table in tables)]
 
 
 def _details(benchmark: Benchmark) -> list[str]:
     """Return the clauses that the headline does not say, each as a sentence of its own."""
-    return [with_capital(part) if part.startswith("undecided on ") else part for part in benchmark.verdict.more]
+    parts = [part.removeprefix(f"{heading_of(benchmark.metric)}: ") for part in benchmark.verdict.more]
+    return [with_capital(part) if part.startswith("undecided on ") else part for part in parts]
 
 
 def moved_lines(benchmark: Benchmark) -> list[str]:

@@ -169,9 +169,8 @@ class Benchmark(Compared):
         >>> bench.by("relation")[["n", "value_first", "value_second"]].round(4).values.tolist()
         [[10.0, 0.75, 0.125], [8.0, 0.75, 0.125]]
         """
-        if dataset is None and len(self.datasets) > 1:
-            raise ProtocolError(f"dataset= is needed, since there are {listed(self.datasets)}")
-        name = self.datasets[0] if dataset is None else check_one_of("dataset", dataset, self.datasets)
+        only = self.datasets[0] if len(self.datasets) == 1 else None
+        name = check_one_of("dataset", only if dataset is None else dataset, self.datasets)
         rows, baseline = tables.placed_rows(self), self.terms.baseline
         order = [row["model"] for row in rows if row["dataset"] == name and math.isfinite(row["mean"])]
         one = check_one_of("first", order[0] if first is None and order else first, self.models)

@@ -318,7 +318,7 @@ def line(text: str | Markup) -> Markup:
 
 
 def lines(texts: Iterable[str]) -> Markup:
-    """Return a list with one item for each text.
+    """Return a list with one item for each text; nothing if there is none.
 
     Parameters
     ----------
@@ -329,7 +329,8 @@ def lines(texts: Iterable[str]) -> Markup:
     >>> lines(["a < b", "c"])
     '<ul><li>a &lt; b</li><li>c</li></ul>'
     """
-    return tag("ul", *(tag("li", shown_line(text)) for text in texts))
+    items = [tag("li", shown_line(text)) for text in texts]
+    return tag("ul", *items) if items else Markup("")
 
 
 def folded(title: str, *children: Any, is_open: bool = False) -> Markup:

@@ -39,7 +39,6 @@ NO_TEST = (
 VALUES = "One run: interval over test triples; several seeds: mean ± SD."
 MIXED = "Single runs stand beside means over seeds: the best of several single runs is partly luck."
 SAID = "Ties: share of ranks with an equal score; above 1%, the range over their orders is below the first metric."
-CLICKS = "Below, each run of several seeds is a short line; a click opens the runs."
 
 
 @names_unknown_arguments()
@@ -99,7 +98,7 @@ def _sections(board: Board, title: str) -> list[page.Section]:
     details = [f"{board.sentence()}. {NO_TEST}"]
     notes = [f"{note.rstrip('.')}." for note in board.notes]
     tables = [_leaders(board.tables, names), *_matrix(board.tables, names)]
-    parts = [*tables, *page.cautions(notes, page.N_OPEN), page.Text(SAID), page.Text(CLICKS, "hint")]
+    parts = [*tables, *page.cautions(notes, page.N_OPEN), page.Text(SAID)]
     made = [page.first_section(title, _headline(board.tables, names) or "no ranked run", "", details, parts, "Board")]
     made += [_table_section(one, i, name) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:
@@ -201,6 +200,7 @@ def _table_section(one: BoardTable, place: int, name: str) -> page.Section:
     metric = one.metrics[0] if one.metrics else "mrr"
     parts: list[page.PagePart] = [page.Text(with_capital(one.caution), "caution")] if one.caution else []
     caption = f"Table {place}: {printable(one.dataset)}, best {heading_of(metric)} first."
+    caption += " Short lines: the runs of several seeds." * any(len(row.runs) > 1 for row in one.rows)
     caption += f" {MIXED}" if one.is_mixed else ""
     rows = _rows_table(one.rows, one.metrics, caption, f"board-{place}", "sortable board")
     return page.Section(f"table-{place}", name, [*parts, page.Text(f"Protocol: {one.heading}."), rows])

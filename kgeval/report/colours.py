@@ -1,9 +1,10 @@
-"""What tells fifteen models apart: a colour for a light and for a dark ground, a dash, a pattern and a marker each.
+"""What tells fifteen models apart: a colour, a dash, a pattern and a marker each.
 
-The colours of each list were searched by computer so that every two of them differ for readers with normal vision and
-for readers with deuteranopia or protanopia, the first eight most; `tests/report/test_plots.py` measures the distances.
-Each has a contrast of at least 3 to its ground, which is white or ``#1f242a``. Dashes, patterns and markers have other
-periods than colours, so that two models differ in more than the colour.
+The colours are for a light ground; the style sheet of the pages has those for a dark one. Both lists were searched by
+computer so that every two colours differ for readers with normal vision and for readers with deuteranopia or
+protanopia, the first eight most; `tests/report/test_plots.py` measures the distances. Each has a contrast of at least 3
+to its ground, which is white or ``#1f242a``. Dashes, patterns and markers have other periods than colours, so that two
+models differ in more than the colour.
 """
 
 from __future__ import annotations
@@ -11,10 +12,6 @@ from __future__ import annotations
 COLOURS: tuple[str, ...] = (  # blue, vermillion, dark green, pink, navy, tan, maroon, near black, then seven others
     "#0072b2", "#d55e00", "#246048", "#cc789c", "#00249c", "#a88454", "#6c0c00", "#1a1c20",
     "#0000fc", "#18003c", "#b448fc", "#840c78", "#f000cc", "#000cc0", "#844800",
-)  # fmt: skip
-DARK_COLOURS: tuple[str, ...] = (  # sky blue, amber, green, pink, blue, pale yellow, rust, near white, seven others
-    "#00c0fc", "#fcb400", "#00c078", "#cc489c", "#546cfc", "#f0fc90", "#cc5418", "#fcfcfc",
-    "#f09cc0", "#786c60", "#b4fcc0", "#2484d8", "#d8b454", "#a8603c", "#fcfc00",
 )  # fmt: skip
 # Lengths of strokes and gaps, in widths of the line.
 DASHES = ((), (3.5, 2), (1, 1.5), (4.5, 1.5, 1, 1.5), (6, 2), (2, 1), (0.5, 2), (3, 1, 0.5, 1, 0.5, 1))

@@ -16,7 +16,7 @@ from kgeval.base.wording import shown_label
 from kgeval.comparison.comparison import compare
 from kgeval.display.table import Column, difference_cell
 from kgeval.report import page_triples
-from kgeval.report.colours import COLOURS, DARK_COLOURS
+from kgeval.report.colours import COLOURS
 from kgeval.report.document import CITATION, content_policy, embedded_json
 from kgeval.report.page import write_page
 from kgeval.results.evaluation_result import audit_of
@@ -478,7 +478,8 @@ def test_the_colours_are_those_of_the_plots(reader):
     """One list of colours for pictures and page."""
     style = reader.styles[0]
     found = [re.findall(rf"--model-{i}: (#\w+);", style) for i in range(15)]
-    assert found == [[light, dark, dark] for light, dark in zip(COLOURS, DARK_COLOURS)]
+    assert [colours[0] for colours in found] == list(COLOURS)
+    assert all(len(colours) == 3 and colours[1] == colours[2] for colours in found)
 
 
 # ---- the text of the page ----

@@ -6,6 +6,7 @@ import statistics
 import sys
 import warnings
 import zlib
+from importlib import resources
 
 import numpy as np
 import pandas as pd
@@ -20,13 +21,15 @@ from kgeval.errors import ProtocolError
 from kgeval.metrics.retrieval.curves import roc_curves
 from kgeval.metrics.retrieval.inputs import from_ranking, from_scores
 from kgeval.report import figure_matplotlib, figures, plots
-from kgeval.report.colours import COLOURS, DARK_COLOURS, DASHES, HATCHES, MARKERS
+from kgeval.report.colours import COLOURS, DASHES, HATCHES, MARKERS
 from kgeval.report.figure_matplotlib import TICK_SIZES, overlapping, tick_texts
 from kgeval.report.figures import brief_bin
 from kgeval.report.page_distributions import distribution
 
 pytestmark = pytest.mark.filterwarnings("ignore::kgeval.KgevalWarning")
 NAN = float("nan")
+STYLE = (resources.files("kgeval.report") / "assets" / "page.css").read_text(encoding="utf-8")
+DARK_COLOURS = [re.findall(rf"--model-{i}: (#\w+);", STYLE)[1] for i in range(15)]
 N = 9
 NAMES = ["$x$ and $y$", "_hidden"]
 
