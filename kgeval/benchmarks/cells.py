@@ -340,11 +340,11 @@ def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> Iterator[s
 def _entity_notes(
     parts: Sequence[DatasetRuns], leading: pd.DataFrame, differences: pd.DataFrame, terms: BenchmarkSettings
 ) -> Iterator[tuple[str, str]]:
-    """Yield the note on two best models whose interval is much wider for other entities, with its dataset."""
+    """Yield the note on a decided lead whose interval is much wider for other entities, with its dataset."""
     key = terms.metric
     for part in parts if terms.cluster in ("triple", "query") else ():
         names = leading.loc[leading["dataset"] == part.dataset, "model"]
-        rows = differences[(differences["dataset"] == part.dataset) & differences["low_95"].notna()]
+        rows = differences[(differences["dataset"] == part.dataset) & (differences["better"] != "")]
         for row in rows[rows["first"].isin(names) & rows["second"].isin(names)].to_dict("records"):
             found = DatasetRuns.of(
                 part.dataset, dict(zip(part.runs, part.results)), part.alignment, {key: part.samples[key].key}, "entity"
