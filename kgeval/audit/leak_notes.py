@@ -126,6 +126,7 @@ def without_copied(models: Iterable[tuple[str, float, Mapping[str, Any]]], which
     given = [(quoted(name), fact) for name, _, facts in by_all if (fact := facts.get(WITHOUT_COPIED))]
     known = sorted(given, key=lambda one: -one[1].get("mrr", 0.0))
     order = "" if known == given else ", in another order than over all ranks"
+    order = ", in another order behind these" if order and known[:MAX_NAMED] == given[:MAX_NAMED] else order
     whole = {quoted(name): mrr for name, mrr, _ in by_all}
     order += ", higher than over all ranks" if all(one.get("mrr", 0.0) > whole[name] for name, one in given) else ""
     found = [(name, written(fact["mrr"], 4), counted(int(fact["n"]), "rank")) for name, fact in known if "mrr" in fact]

@@ -347,12 +347,17 @@ def listed_names(names: Iterable[str], limit: int | None = None) -> str:
     return listed(list(map(quoted, names)), limit)
 
 
-def with_capital(text: str) -> str:
-    """Return a text whose first letter is a capital one; the others stay as they are.
+def with_capital(text: str, names: Sequence[str] = ()) -> str:
+    """Return a text whose first letter is a capital one, unless it starts with a name; the others stay as they are.
+
+    Parameters
+    ----------
+    text : str
+    names : sequence of str
 
     Examples
     --------
-    >>> with_capital("undecided on FB15k"), with_capital("")
-    ('Undecided on FB15k', '')
+    >>> with_capital("undecided on FB15k"), with_capital("rescal beats B", ["rescal"]), with_capital("")
+    ('Undecided on FB15k', 'rescal beats B', '')
     """
-    return text[:1].upper() + text[1:]
+    return text if text.startswith(tuple(filter(None, names))) else text[:1].upper() + text[1:]

@@ -63,12 +63,12 @@ def moved_lines(benchmark: Benchmark) -> list[str]:
     """
     metric, found = benchmark.metric, benchmark.relations
     if len(benchmark.datasets) > 1:
-        losses = {name: moved_words(frame, metric, verbs=(None, "")) for name, frame in found.items()}
-        text = "; ".join(f"{shown_name(name)}: {words or 'none'}" for name, words in losses.items())
-        whom = "second model" if benchmark.terms.baseline is None else "baseline"
-        return [f"Largest losses to the {whom}: {text}"] if any(losses.values()) else []
-    several = [frame for frame in found.values() if len(frame) > 1]
-    return gains_and_losses(several[0], metric, list(map(model_name, several[0].attrs["models"]))) if several else []
+        losses = [moved_words(frame, metric, verbs=(None, "")) or "none" for frame in found.values()]
+        rivals = (f"{shown_name(name)} to {model_name(one.attrs['models'][1])}" for name, one in found.items())
+        text = "; ".join(map(": ".join, zip(rivals, losses)))
+        return [f"Largest losses on {text}"] if {*losses} - {"none"} else []
+    frames = [frame for frame in found.values() if len(frame) > 1]
+    return gains_and_losses(frames[0], metric, list(map(model_name, frames[0].attrs["models"]))) if frames else []
 
 
 def _doubts(benchmark: Benchmark) -> list[str]:

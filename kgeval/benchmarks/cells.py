@@ -26,7 +26,6 @@ from kgeval.metrics.grammar import display_of
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 from kgeval.stats.runs import MIN_TO_SEPARATE, Runs, compare_runs, mean_over_runs
-from kgeval.stats.tails import student_quantile
 
 COLUMNS = (
     "model", "dataset", "metric", "n_seeds", "mean", "sd", "low", "high", "error", "freedom", "of_seeds", "of_triples",
@@ -265,7 +264,7 @@ def benchmark_notes(
         n = f"{len(others):,} of {is_tested.sum():,} tests of models with several runs otherwise{': ' * bool(others)}"
         yield f"{note}; spread='separate' decides {n}{listed(others, MAX_PLACES)}"
     by_entity = merged_notes(_entity_notes(parts, leading, differences, terms))
-    yield from (text for _, text in by_entity if text.endswith("contains 0"))
+    yield from (text for _, text in by_entity if "and contains 0" in text)
     yield from _leaks(parts, leading)
     yield from (text for _, text in by_entity)
     for part in parts:
@@ -352,8 +351,7 @@ def _entity_notes(
             models = dict.fromkeys([row["first"], row["second"], *(run.model for run in part.runs)])
             systems = [one for model in models if (one := found.system(model, key)[0]) is not None]
             (gap,) = compare_runs(systems, [(0, 1)], spread=terms.spread)
-            reach = student_quantile(0.975, gap.freedom) * gap.error
-            yield from ((part.dataset, text) for text in entity_note(row, gap.value - reach, gap.value + reach))
+            yield from ((part.dataset, text) for text in entity_note(row, *gap.t_interval(0.05)))
 
 
 def _notes_of_results(part: DatasetRuns) -> Iterator[tuple[str, str]]:

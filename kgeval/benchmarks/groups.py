@@ -63,5 +63,6 @@ def group_differences(
         return {**values, **ends, **more, "reason": gap.reason or gap.few(level)}
 
     frame = grouped_frame(groups, parts[0] - parts[1], terms.alpha, within, total)
-    frame.attrs["difference"] = pair[0].mean - pair[1].mean
+    is_exact = np.allclose(frame["contribution"], frame["share"] * frame["difference"], equal_nan=True)
+    frame.attrs |= {"difference": pair[0].mean - pair[1].mean, "contribution": "exact" if is_exact else "linearised"}
     return frame

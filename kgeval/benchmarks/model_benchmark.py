@@ -146,9 +146,10 @@ class Benchmark(Compared):
         pandas.DataFrame
             As `Comparison.by`, for the primary metric: ``value_first`` and ``value_second`` are means over the runs,
             and intervals and decisions come from the test of `differences`, within the group: they are about other
-            seeds, too. ``low_corrected, high_corrected`` are corrected for the number of groups (Bonferroni). The
-            contributions add up to the difference of the means; those of a metric that is no mean are linearised for
-            each run. If each model of the dataset has one run, the table is that of `Comparison.by`.
+            seeds, too. ``low_corrected, high_corrected`` are corrected for the number of groups (Bonferroni). All
+            limits are NaN where too few triples differ for any decision, as ``reason`` says. The contributions add up
+            to the difference of the means; those of a metric that is no mean are linearised for each run. If each model
+            of the dataset has one run, the table is that of `Comparison.by`.
             ``attrs["models"]`` holds both names.
 
         Raises
@@ -173,7 +174,8 @@ class Benchmark(Compared):
         name = check_one_of("dataset", only if dataset is None else dataset, self.datasets)
         rows, baseline = tables.placed_rows(self), self.terms.baseline
         order = [row["model"] for row in rows if row["dataset"] == name and math.isfinite(row["mean"])]
-        one = check_one_of("first", order[0] if first is None and order else first, self.models)
+        firsts = [model for model in order if model != second]
+        one = check_one_of("first", firsts[0] if first is None and firsts else first, self.models)
         rivals = [model for model in (baseline, *order) if model not in (None, one)]
         other = check_one_of("second", rivals[0] if second is None and rivals else second, self.models)
         if one == other:

@@ -482,7 +482,7 @@ def entity_note(row: Mapping[Any, Any], low: float, high: float) -> Iterator[str
         The interval with clusters by entity.
     """
     ratio, is_sure = (high - low) / (row["high_95"] - row["low_95"]), low > 0.0 or high < 0.0
-    if ratio > MAX_ENTITY_RATIO or (row["better"] and not is_sure):
+    if ratio > MAX_ENTITY_RATIO or (row["better"] and low <= 0.0 <= high):
         pair, heading = listed_names([row["first"], row["second"]]), display_of(row["metric"]).heading
         yield (
             f"{pair}: for other entities, the 95% interval of the difference in {heading} is "

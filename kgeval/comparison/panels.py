@@ -45,7 +45,7 @@ def comparison_panel(comparison: Comparison) -> Markup:
     ranks = f"{counted(len(comparison.alignment.rows[0]), 'rank')} of {comparison.results[0].facts['dataset']}, paired"
     return html.panel(
         title if is_plain else f"Undecided: {title}",
-        html.line(unbroken(shown_line(f"{with_capital('; '.join([*more, ranks]))}."))),
+        html.line(unbroken(shown_line(f"{with_capital('; '.join([*more, ranks]), comparison.names)}."))),
         html.lines([f"{text}." for text in (*leader_moves(comparison), *cautions)]),
         _values(comparison, verdict.metric, rows if len(brief) > MAX_PAIRS else []),
         differences if len(brief) <= MAX_PAIRS else html.folded(counted(len(brief), "difference"), differences),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kgeval.base.terminal import PIPE, Screen
 from kgeval.base.wording import with_capital
-from kgeval.comparison.rows import best_first, model_order
+from kgeval.comparison.rows import model_order
 from kgeval.comparison.texts import protocol_comment, ties_line
 from kgeval.comparison.verdict import leaders_of, model_name
 from kgeval.display.differences import gains_and_losses
@@ -43,12 +43,8 @@ def shown_values(comparison: Comparison, intervals: bool = True) -> Table:
     marks = {(names[0], metric): MARK for metric, names in leaders.items() if len(names) == 1 and has_all_pairs}
     notes: list[Note] = []
     if bold:
-        by_metric = {of: dict(zip(values.index, values[of])) for of in leaders}
-        orders = [best_first(by_metric[of], bool(key.higher_is_better)) for of, key in comparison.keys.items()]
-        skips = any(tuple(order[: len(names)]) != names for order, names in zip(orders, leaders.values()))
-        paired = "; tests are paired, so a better value may differ" if skips else ""
-        said = f"best value, and values that do not differ significantly from it (p > {alpha:g}, Holm{paired})"
-        notes.append((BOLD, said))
+        how = f"p > {alpha:g}, Holm; paired tests, so a better value may differ"
+        notes.append((BOLD, f"best value, and values that do not differ significantly from it ({how})"))
     if marks:
         notes.append((MARK, f"significantly better than every other model, p ≤ {alpha:g} (Holm)"))
     undecided = [metric for metric in leaders if values[metric].notna().any() and len(leaders[metric]) != 1]
@@ -94,7 +90,7 @@ def answer_text(comparison: Comparison, screen: Screen) -> str:
     screen : Screen
     """
     first, *more = comparison.verdict.parts
-    said = [with_capital("; ".join(more))] if more else []
+    said = [with_capital("; ".join(more), comparison.names)] if more else []
     lines = screen.bold(screen.wrapped(first)), screen.lines([*said, *leader_moves(comparison)])
     return "\n".join(filter(None, lines))
 

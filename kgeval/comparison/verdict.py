@@ -253,8 +253,9 @@ class Sentence:
         if len(self.ranked) == 2:
             values = f"{self.named(self.ranked[0])} against {self.named(second)}"
             return [f"Undecided: {self.title} {values}, difference {self.difference(second)}{self.detectable(second)}"]
-        pair = f", difference {self.difference(second)}"
-        pair = pair if len(self.leaders) == 2 else f" ({best} - {model_name(second)}: {self.difference(second)})"
+        other = self.leaders[1]  # not always the next value, which may be decided
+        pair = f", difference {self.difference(other)}"
+        pair = pair if len(self.leaders) == 2 else f" ({best} - {model_name(other)}: {self.difference(other)})"
         tied = f"Undecided: {self.tied()}{pair}"
         if not beaten:
             return [tied]

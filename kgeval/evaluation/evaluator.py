@@ -279,7 +279,8 @@ class Evaluator:
         counts: Mapping[str, TaskCounts],
     ) -> tuple[dict[str, Any], str]:
         """Return the statistic and the caution of `check_row_order` after a job that ranked `tasks` in `seconds`."""
-        if type(job.scorer).__module__ == baselines.__name__:
+        is_baseline = type(job.scorer).__module__ == baselines.__name__
+        if is_baseline and job.scorer.made_from == self.dataset.fingerprint:
             return unchecked(NO_ROWS)
         if self._is_well_ordered(job.scorer):
             return unchecked("this Evaluator has checked the scorer before")

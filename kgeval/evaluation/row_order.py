@@ -45,7 +45,7 @@ SEED = 0
 # .45).
 LOW_AMRI, GOOD_AMRI, LOW_MRR = 0.75, 0.95, 0.45
 STATISTICS = {"amri": Adjusted(MR()), "mrr": MRR()}
-NO_ROWS = "a baseline of kgeval has no rows"  # why it is not checked
+NO_ROWS = "a baseline of kgeval, made from this dataset"  # why it is not checked
 ROW_ORDER = "row order: "  # the start of the caution if train triples rank low; other cautions name the fault already
 MIN_JUDGED = 50  # with fewer train triples, the statistic is too uncertain for a caution
 

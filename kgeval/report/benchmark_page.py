@@ -97,12 +97,12 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     """Return the sections; the colours of the models are in the order of their mean ranks over the datasets."""
     across, cells = benchmark.across(), mean_cells(benchmark)
     verdict, names = benchmark.verdict, (*benchmark.models, *benchmark.datasets)
-    notes = [f"{note if note.startswith(names) else with_capital(note)}." for note in benchmark.notes]
+    notes = [f"{with_capital(note, names)}." for note in benchmark.notes]
     grave = [note for note in notes if not is_description(note)][: page.N_OPEN]
     rest = [note for note in notes if note not in grave]
     is_several, leads = min(len(benchmark.datasets), len(benchmark.models)) > 1, _leads(benchmark)
     said = verdict.remarks if leads else verdict.more  # a table has the answers
-    details = [f"{with_capital('; '.join(said))}."] if said else []
+    details = [f"{with_capital('; '.join(said), names)}."] if said else []
     details += [f"{line}." for line in moved_lines(benchmark)]
     means = _means(benchmark, cells, across.models)
     shown = page.Beside([_overview(benchmark, across, cells), *leads]) if is_several else means
@@ -241,9 +241,8 @@ def _where(benchmark: Benchmark) -> list[page.Section]:
         Column.of_differences("contribution", [(size,) for size in rows["contribution"]], metric, decided),
         Column.of_counts("ranks", rows["n"]),
     ]
-    whom = "second" if benchmark.terms.baseline is None else "baseline"
     caption = (
-        f"Best model - {whom}, means over their runs: at most {N_MOVED} relations with the largest contributions to "
+        f"Means over the runs of both models: at most {N_MOVED} relations with the largest contributions to "
         "gains, then to losses, decided ones first. Contribution: to the difference over all ranks. Bold: decided, the "
         "interval, corrected for the number of relations, excludes 0."
     )

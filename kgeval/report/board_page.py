@@ -147,7 +147,7 @@ def _leaders(tables: Sequence[BoardTable], names: Sequence[str]) -> Table:
         values = [[value for _, value in one.best_of_models] for one in tables]
         drawings = [partial(charts.runs_bar, of, of[0]) if of else None for of in values]
         columns.insert(3, Column.of_drawings(chain(*values), drawings))
-    caption = f"Leaders (values of different rows do not compare). {VALUES} Short lines: the other models."
+    caption = f"Leaders (values of different rows do not compare). {VALUES} Short lines: all models."
     return Table(columns, caption=caption, name="leaders", kind="leaders")
 
 
@@ -167,7 +167,7 @@ def _lead(one: BoardTable) -> list[Cell]:
     could_turn = any(sign * high >= sign * worst and (low, worst) != (high, top) for low, high in ends)
     text = written(gap, enough_decimals([gap], decimals)) if gap else "equal"
     deviations = [row.value(metric)[3] for row, _ in models[:2] if len(row.runs) > 1]
-    flags = ["ties could turn it"] * could_turn + ["less than an SD"] * any(gap < of for of in deviations)
+    flags = ["ties could turn it"] * could_turn + ["below the larger SD"] * any(gap < of for of in deviations)
     return [*shown, named[1], Cell(text, numbers=(gap,), flag=", ".join(flags))]
 
 

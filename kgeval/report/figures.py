@@ -377,8 +377,7 @@ def mean_curves(
     seen += [] if is_far else [0.0]
     legend = (*lines, *((f"{name}, below the axis" if is_far else name, line) for name, line in chance))
     drawn = (mark for _, mark in reversed(lines if is_far else legend))
-    y_axis = Axis.of_values(f"{axes[1]} (not from 0)" if is_far else axes[1], seen, unit=True)
-    x_axis = Axis.of_values(axes[0], [0.0, 1.0], unit=True)
+    x_axis, y_axis = Axis.of_values(axes[0], [0.0, 1.0], unit=True), Axis.of_values(axes[1], seen, unit=True)
     if x[0]:
         powers = [10.0**-power for power in range(math.floor(1e-9 - math.log10(x[0])) + 1)]
         x_axis = Axis(f"{axes[0]} (log scale)", float(x[0]), 1.0, tuple((at, f"{at:g}") for at in powers), is_log=True)

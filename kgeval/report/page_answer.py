@@ -34,7 +34,7 @@ def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Sectio
         The tables of metrics, which one model has here.
     """
     first, *rest = report.verdict.parts
-    details = [f"{with_capital('; '.join(rest))}."] if rest else []
+    details = [f"{with_capital('; '.join(rest), report.names)}."] if rest else []
     for name, label in report.relation_labels.items():  # a label that is shown has one short form in all sentences
         details = [text.replace(shown_name(name), label) for text in details]
     details += moves(report)

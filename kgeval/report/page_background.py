@@ -75,11 +75,11 @@ def dataset_parts(report: Report) -> list[PagePart]:
         found, most = made.to_dict(made.brief), "at most eight findings of a kind"
         observations = list(report.dataset.observations())
     else:  # the results have the same dataset, whose audit is shown once
-        audits = [one for one in map(audit_of, report.results) if one is not None]
-        if not audits:
+        audits = ((of_one, one.facts) for one in report.results if (of_one := audit_of(one)) is not None)
+        found, facts = next(audits, ({}, {}))
+        if not found:
             return [Text(NO_AUDIT, "")]
-        found, most = audits[0], "the first finding of a kind and split"
-        observations = list(report.results[0].facts["observations"])
+        most, observations = "the first finding of a kind and split", list(facts["observations"])
     about = f"{found['dataset']}: {found['size']}; fingerprint {found['fingerprint']}"
     caption = f"Audit of the dataset, gravest first, {most} (all: kgeval audit)"
     return [Text(about, ""), Lines(observations), findings_table(found["findings"], caption)]

@@ -43,7 +43,7 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
     leaking = max((result.facts.get("leak_notes", []) for result in report.results), key=len)
     if report.dataset is not None:  # a result of an earlier version has no such fact
         leaking = leak_notes.notes_on_leaks(report.dataset, report.results[0].protocol.splits)
-    models = [(name if len(named) > 1 else "", one["mrr"], one.facts) for name, one in named[: len(report.detailed)]]
+    models = [(name if len(named) > 1 else "", one["mrr"], one.facts) for name, one in named]
     said = [*leaking, leak_notes.without_copied(models, leak_notes.COPIED)]
     lines += [" ".join(f"{with_capital(line)}." for line in said if line)] if leaking else []
     said = [(name, note) for name, result in named for note in notes_of(result)]

@@ -117,7 +117,7 @@ def _explained(report: Report, tables: Sequence[Table]) -> list[str]:
     if any(cell.is_best for cell in cells):
         untested = [metric.heading for metric in parse_all(DEFAULT_METRICS) if str(metric) not in report.leaders]
         more = f"; {', '.join(untested)}: not tested" if untested else ""
-        said.append(f"Bold: the leader, and what the paired test cannot tell from it (maybe not the next value{more}).")
+        said.append(f"Bold: the leader, and what paired tests cannot tell from it (a better value may differ{more}).")
     said += ["Grey: not above chance."] if any(cell.tone == "faint" for cell in cells) else []
     said.append(
         "Filtered ranks leave out rivals that are known answers. Realistic ties: a positive that ties gets the mean of "

@@ -326,10 +326,12 @@ def difference_plot(
     if limit is None:
         limit = 30 if style != "paper" else 15 if any("\n" in label for label in labels) else 24
     check_positive_int("limit", limit, MetricError)
+    n_of = [len(part) for *_, part in parts]
     parts = [(*words, part.iloc[: max(1, limit // len(parts))]) for *words, part in parts]
     n_drawn = sum(len(part) for *_, part in parts)
     size = counted(len(frame), "difference")
-    cautions = (f"drawn: the first {n_drawn:,} of {size}",) if n_drawn < len(frame) and not is_brief else ()
+    is_cut = n_drawn < (sum(n_of) if is_brief else len(frame))
+    cautions = (f"drawn: the first {n_drawn:,} of {size}",) if is_cut else ()
     size = f"{n_drawn:,} of {size}, those of the best model{' in each panel' * (len(parts) > 1)}" if is_brief else size
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
@@ -685,11 +687,15 @@ def _with_decisions(found: _Groups, comparison: Comparison, column: str) -> _Gro
     best, *others = model_order(comparison)
     if found.key not in comparison.keys or not set(others) <= {*comparison.rivals(best)}:
         return found
+    try:
+        tables = [comparison.by(column, found.key, best, other) for other in others]
+    except MetricError:  # the metric has no contributions
+        return found
     (first, frame), *rest = found.frames.items()
     frames = {first: frame.assign(decided=True)}
-    for (name, one), other in zip(rest, others):
-        frames[name] = one.assign(decided=comparison.by(column, found.key, best, other)["decided"])
-    about = f"{found.about}, tests corrected for {counted(len(frame), column)}"
+    for (name, one), table in zip(rest, tables):
+        frames[name] = one.assign(decided=table["decided"].reindex(one.index, fill_value=False))
+    about = f"{found.about}, tests corrected for {counted(tables[0].attrs['groups'], column)}"
     return replace(found, frames=frames, about=about, rule=f"not told apart from {short(first, MAX_MODEL)}")
 
 

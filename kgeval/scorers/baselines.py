@@ -58,6 +58,7 @@ class Frequency:
     """
 
     def __init__(self, dataset: Dataset) -> None:
+        self.made_from = dataset.fingerprint
         train = _train_of(dataset)
         n_of_relation = np.bincount(train[:, 1], minlength=len(dataset.relations))
         self._scores = {}
@@ -121,6 +122,7 @@ class InverseRule:
     """
 
     def __init__(self, dataset: Dataset, splits: Sequence[str] | None = None) -> None:
+        self.made_from = dataset.fingerprint
         train = np.unique(_train_of(dataset), axis=0)
         if splits is None:
             splits = [split for split in ("train", "valid") if split in dataset]
@@ -164,6 +166,7 @@ class Degree:
     """
 
     def __init__(self, dataset: Dataset) -> None:
+        self.made_from = dataset.fingerprint
         s, _, o = _train_of(dataset).T
         n = len(dataset.entities)
         n_loops = np.bincount(s[s == o], minlength=n)  # a triple with the same subject and object counts once
@@ -206,6 +209,7 @@ class Random:
     """
 
     def __init__(self, dataset: Dataset, seed: int = 0) -> None:
+        self.made_from = dataset.fingerprint
         self.seed = check_seed(seed)
 
     def __call__(self, s: Ids, p: Ids, o: Ids) -> Reals:
@@ -245,6 +249,7 @@ class Recency:
     """
 
     def __init__(self, dataset: Dataset) -> None:
+        self.made_from = dataset.fingerprint
         name = dataset.time_column
         if name is None:
             raise DataError(

@@ -160,6 +160,17 @@ class Difference:
         reach = min(reach, size * (1.0 - NEXT_TO)) if decided else max(reach, size * (1.0 + NEXT_TO))
         return self.value - reach, self.value + reach
 
+    def t_interval(self, level: float) -> tuple[float, float]:
+        """Return the limits of Student's t interval, whatever the test is; NaN if there is no error.
+
+        Parameters
+        ----------
+        level : float
+            1 - the nominal coverage.
+        """
+        reach = student_quantile(1.0 - level / 2.0, self.freedom) * self.error
+        return self.value - reach, self.value + reach
+
     def detectable(self, level: float) -> float:
         """Return the smallest true difference that this test finds at a level with a probability of about 0.8.
 

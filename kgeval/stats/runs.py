@@ -419,14 +419,14 @@ def compare_runs(
     if len(lengths) > 1:
         raise DataError(f"systems must have the same observations, in the same order; got {lengths} observations")
     several = [runs for runs in systems if len(runs) > 1 and isfinite(runs.of_runs) and isfinite(runs.of_both)]
-    if not several:
+    if all(len(runs) == 1 for runs in systems):
         singles = [([systems[i].moments[0]], [systems[j].moments[0]]) for i, j in pairs]
         found = compare_pairs(singles, systems[0].clusters, largest_level=largest_level) if systems else []
         return [difference for (difference,) in found]
     n_runs = [len(runs) for runs in several]
     variances = np.array([len(runs) * runs.of_runs for runs in several])  # of a single run, for each system
     is_separate = spread == "separate" or (len(several) == len(systems) and bool(spreads_differ(variances, n_runs)))
-    freedom = float(sum(n_runs) - len(n_runs))
+    freedom = float(sum(n_runs) - len(n_runs)) or nan
     of_runs, of_both = (
         sum((len(runs) - 1.0) * len(runs) * part for runs, part in zip(several, parts)) / freedom
         for parts in ([runs.of_runs for runs in several], [runs.of_both for runs in several])

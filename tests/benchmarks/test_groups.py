@@ -87,17 +87,93 @@ def test_one_run_beside_several_has_the_spread_of_the_others():
     assert apart["low"].isna().all()
 
 
+def hub_results(seeds, dataset="hubs", n_hubs=5, gains=(9, 0, 0, 0, 0)):
+    """Runs whose answers are a few hubs, by which the gains of A over B differ."""
+    triples = [[i, 0, i % n_hubs] for i in range(100)]
+    graph = kg.Dataset.from_arrays(test=triples, n_entities=100 + len(dataset), n_relations=1, name=dataset)
+    run = kg.evaluate(lambda s, p, o: o, graph, kg.Protocol(sides="object"), progress=False)
+    results = {}
+    for model, gain in (("A", np.resize(gains, 100)), ("B", 0)):
+        for seed in seeds:
+            noise = np.random.default_rng(seed).integers(0, 2, 100)
+            counts = dict.fromkeys(("better_raw", "better_filtered"), 30 + noise - gain - (model == "A"))
+            results[model, seed, dataset] = replaced(run, table=run.table.assign(tied_raw=0, tied_filtered=0, **counts))
+    return results
+
+
+def test_an_interval_that_does_not_exist_is_no_note():
+    """One hub: clusters by entity say nothing; nor does the comparison of single runs."""
+    results = hub_results((1, 2), n_hubs=1)
+    assert not any("other entities" in note for note in kg.benchmark(results, metrics="mr").notes)
+    single = {key[0]: run for key, run in results.items() if key[1] == 1}
+    assert not any("other entities" in note for note in kg.compare(single, metrics="mr").notes)
+
+
+def test_a_lead_that_other_entities_undo_comes_first_for_several_datasets():
+    """The note of two datasets with the same models is one, and stands before leaks and all else."""
+    found = kg.benchmark(hub_results((1,)) | hub_results((1,), "wide hubs"), metrics="mr")
+    assert found.differences["better"].tolist() == ["A", "A"]
+    assert found.notes[0].startswith("hubs and wide hubs: A and B: for other entities, ")
+    assert found.notes[0].endswith("and contains 0")
+
+
+def test_a_relation_with_one_triple_has_the_difference_of_the_means():
+    """Three seeds: without a second cluster there is no test, but the difference is that of the means, not of a run."""
+    rows = [*range(0, 30, 2), 1]  # fifteen triples of r, one of q
+    runs = {(m, seed, "one"): run_of(30, m, seed, rows=rows, sides=("object",)) for m in "AB" for seed in (1, 2, 3)}
+    for metric in ("mrr", "mr"):
+        frame = kg.benchmark(runs, metrics=metric).by("relation")
+        assert frame.loc["q", "n"] == 1
+        means = [
+            np.mean([value_of_q(runs[m, seed, "one"], metric) for seed in (1, 2, 3)]) for m in frame.attrs["models"]
+        ]
+        assert frame.loc["q", ["value_first", "value_second"]].tolist() == pytest.approx(means)
+        assert (frame["value_first"] - frame["value_second"]).tolist() == pytest.approx(frame["difference"].tolist())
+        assert frame.loc["q", "reason"]
+        assert np.isnan(frame.loc["q", "low"])
+
+
+def value_of_q(result, metric):
+    """The value of a metric for the only triple of relation q."""
+    (rank,) = (row.rank_filtered for row in result.ranks(labels=True).itertuples() if row.p == "q")
+    return rank if metric == "mr" else 1.0 / rank
+
+
+def test_a_decided_relation_against_a_decided_difference_is_reversed():
+    """A is far better on 80 triples of r, and far worse on 20 of q."""
+    triples = [[i, int(i >= 80), (i + 1) % 100] for i in range(100)]
+    dataset = kg.Dataset.from_arrays(test=triples, n_entities=100, n_relations=2, relation_labels=["r", "q"])
+    run = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="object"), progress=False)
+    rng, results = np.random.default_rng(0), {}
+    for model, better in (("A", np.repeat([0, 20], [80, 20])), ("B", np.repeat([10, 0], [80, 20]))):
+        for seed in (1, 2, 3):
+            counts = dict.fromkeys(("better_raw", "better_filtered"), better + rng.integers(0, 2, 100))
+            results[model, seed, "two"] = replaced(run, table=run.table.assign(tied_raw=0, tied_filtered=0, **counts))
+    bench = kg.benchmark(results, metrics="mr")
+    assert bench.differences["better"].tolist() == ["A"]
+    frame = bench.by("relation")
+    assert frame.loc[["r", "q"], ["decided", "reversed"]].to_numpy().tolist() == [[True, False], [True, True]]
+    assert frame.attrs["contribution"] == "exact"
+    assert "A loses most to B on q (" in str(bench)
+
+
+def test_losses_name_the_model_to_which_they_are():
+    """Against a baseline that is best on a dataset, these are the losses to the next model."""
+    for baseline in MODELS:
+        found = kg.benchmark(runs_of(sizes=(30, 24)), metrics="mrr", baseline=baseline)
+        for dataset, frame in found.relations.items():
+            first, second = frame.attrs["models"]
+            assert first == found.values[dataset].idxmax()
+            assert baseline in (first, second)
+            lost = frame[frame["contribution"] < 0]
+            if len(lost):
+                assert f"{dataset} to {second}: {lost.index[0]} (" in " ".join(str(found).split())
+
+
 @pytest.mark.parametrize("seeds", [(1,), (1, 2)])
 def test_a_note_says_what_holds_for_other_entities(seeds):
     """Answers are five hubs by which the gains differ; of single runs, the note is that of `compare`."""
-    dataset = kg.Dataset.from_arrays(test=[[i, 0, i % 5] for i in range(100)], n_entities=100, n_relations=1)
-    hubs, results = np.arange(100) % 5, {}
-    for model, gain in (("A", np.array([9, 0, 0, 0, 0])[hubs]), ("B", 0)):
-        for seed in seeds:
-            noise = np.random.default_rng(seed).integers(0, 2, 100)
-            run = kg.evaluate(lambda s, p, o: o, dataset, kg.Protocol(sides="object"), progress=False)
-            counts = dict.fromkeys(("better_raw", "better_filtered"), 30 + noise - gain - (model == "A"))
-            results[model, seed, "hubs"] = replaced(run, table=run.table.assign(tied_raw=0, tied_filtered=0, **counts))
+    results = hub_results(seeds)
     found = kg.benchmark(results, metrics="mr")
     (row,) = found.differences.to_dict("records")
     assert row["better"] == "A"
@@ -130,3 +206,5 @@ def test_what_cannot_be_compared_is_refused(bench):
     with pytest.raises(kg.MetricError, match="B on ring-30: "):
         holes.by("relation", "ring-30", "A", "B")
     assert kg.benchmark(runs_of(sizes=(30,)), metrics="median_rank").relations == {}
+    best, other = bench.values["ring-30"].sort_values(ascending=False).index[:2]
+    assert bench.by("side", "ring-30", second=best).attrs["models"] == (other, best)

@@ -149,7 +149,10 @@ def test_compare_in_other_formats(capsys):
 
 UNDECIDED = ("compare", "near.kgeval", "far.kgeval", "--metrics", "mrr", "--n-resamples", 1)  # one swap pattern, p = 1
 NOTE = "undecided: MRR; the best model is not significantly better than every other model (p ≤ 0.05, Holm)"
-BOLD = "best value, and values that do not differ significantly from it (p > 0.05, Holm)"
+BOLD = (
+    "best value, and values that do not differ significantly from it (p > 0.05, Holm; paired tests, so a better value "
+    "may differ)"
+)
 
 
 def test_a_comparison_that_decides_nothing_names_no_winner(capsys):

@@ -352,7 +352,10 @@ def comparison():
 def test_stars_of_what_the_test_cannot_tell_apart(comparison):
     """The best, and each model of which no row of the table says that it differs from the best."""
     text = values_text(comparison, "table")
-    assert "* best value, and values that do not differ significantly from it (p > 0.05, Holm)" in text
+    note = (
+        "* best value, and values that do not differ significantly from it (p > 0.05, Holm; paired tests, so a better"
+    )
+    assert note in text
     rows = {line.split()[0]: line for line in text.split("\n")[1:4]}
     for metric in ("mrr", "mr"):
         values = comparison.values[metric]
@@ -450,6 +453,9 @@ def test_a_note_says_that_a_bold_value_may_be_worse_than_another():
     assert found.values["mr"].to_dict() == {"A": 1.0, "B": 1.0 + 4 * 40 / 60, "C": 2.0}
     text = values_text(found, "table")
     assert [line.split()[:2] for line in text.splitlines()[1:4]] == [["A", "1.00*"], ["C", "2.00"], ["B", "3.67*"]]
+    row = found.differences.set_index(["first", "second"]).loc[("A", "B")]
+    said = f"not significantly better than 3.67 (B), difference {row['difference']:+.2f} [{row['low']:+.2f}, "
+    assert said in found.verdict.sentence  # the difference of B, not of C
     assert "(p > 0.05, Holm; tests are paired, so a better value may differ)" in text
     del results["C"]
     assert "tests are paired" not in values_text(kgeval.compare(results, metrics="mr"), "table")

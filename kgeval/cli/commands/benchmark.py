@@ -197,7 +197,7 @@ def across_lines(across: AcrossDatasets) -> list[str]:
         return [ranks, *tests]
     n, told_apart = across.n_datasets, across.told_apart
     found = f"Nemenyi's: {told_apart}" if told_apart else "Nemenyi's tells no two models apart"
-    found += f" (mean ranks {across.nemenyi.critical_difference:.2f} apart)"
+    found += f" (critical difference {across.nemenyi.critical_difference:.2f})"
     few = f"; {n} datasets show only very large differences" if n < FEW_DATASETS else ""
     said = printable(f"Friedman's test: {p_equals(across.friedman.p_value, across.alpha)}; {found}{few}")
     known = set(general_cautions(n))
