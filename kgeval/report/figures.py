@@ -144,22 +144,23 @@ def hits_curve(names: Sequence[str], hits: Data, title: str, *, has_legend: bool
 
 
 def _hits_table(names: Sequence[str], hits: Data, title: str) -> Figure:
-    """Return hits@k for few k: a row for each model and for chance, and half the interval of hits@1 of each model."""
+    """Return hits@k for few k: a row for each model and for chance; hits@1 with half the width of its interval."""
     places = [place for place, k in enumerate(hits["k"]) if k in MARKED][:MAX_CUTS]
     rows = [*hits["values"], *([] if hits["chance"] is None else [hits["chance"]])]
     values = np.array(rows, dtype=np.float64)[:, places]
-    known = np.argwhere(np.isfinite(values)).tolist()
-    cells = [
-        Bars(((j - 0.5, i - 0.5, j + 0.5, i + 0.5),), 0, shade=round(0.03 + 0.52 * values[i, j], 2)) for i, j in known
-    ]
-    texts = Texts(tuple((float(j), i + 0.42, f"{values[i, j]:.3f}") for i, j in known), is_inside=True)
     halves = [(high[0] - low[0]) / 2 for low, high in zip(hits["low"], hits["high"])]
-    right = tuple((float(i), f"±{half:.3f}") for i, half in enumerate(halves) if math.isfinite(half))
-    ticks = tuple((float(j), f"{hits['k'][place]:,}") for j, place in enumerate(places))
-    x = Axis("k (filtered ranks, ties at their mean)", -0.5, len(places) - 0.5, ticks, has_names=True)
+    cells, texts = list[Mark](), []
+    for i, j in np.argwhere(np.isfinite(values)).tolist():
+        # The first column is as wide as two: it has the intervals of hits@1.
+        left, text = j - 0.5 if j else -1.5, f"{values[i, j]:.3f}"
+        text += f" ±{halves[i]:.3f}" if not j and i < len(halves) and math.isfinite(halves[i]) else ""
+        cells.append(Bars(((left, i - 0.5, j + 0.5, i + 0.5),), 0, shade=round(0.03 + 0.52 * values[i, j], 2)))
+        texts.append(((left + j + 0.5) / 2, i + 0.42, text))
+    ticks = tuple((float(j) if j else -0.5, f"{hits['k'][place]:,}") for j, place in enumerate(places))
+    x = Axis("k (filtered ranks, ties at their mean)", -1.5, len(places) - 0.5, ticks, has_names=True)
     y = Axis.of_rows([*names, *(["chance"] * (len(rows) - len(names)))])
-    panel = Panel(x, y, (*cells, texts), 0.95 * len(rows), right)
-    return Figure(f"{title}{', ±: half the 95% interval of hits@1' if right else ''}", (panel,))
+    panel = Panel(x, y, (*cells, Texts(tuple(texts), is_inside=True)), 0.95 * len(rows))
+    return Figure(f"{title}{', ±: half the 95% interval' if any(map(math.isfinite, halves)) else ''}", (panel,))
 
 
 def _named_beside(panel: Panel, names: Sequence[str], lines: Sequence[Line]) -> Panel:

@@ -147,8 +147,8 @@ def hits_curve(
     matplotlib.figure.Figure
         One line per model through the points (k, hits@k), with a band, and one line for the chance level of the first
         result. The names stand beside the curves, at the side where these differ more; with `ax`, in a legend. Ten and
-        more models have a table in place of curves: a row for each, with hits@1, @3, @10, ..., and half the width of
-        the interval of hits@1. The k axis is logarithmic, with at most 45 values of k. The bands
+        more models have a table in place of curves: a row for each, with hits@1, half the width of its interval, and
+        hits@3, @10, .... The k axis is logarithmic, with at most 45 values of k. The bands
         are pointwise 95% intervals, for other triples of the same graph. There is no point for k if hits@k depends on
         bounded ranks, whose bounds the band then shows, and no chance level if the numbers of rivals are unknown.
     """

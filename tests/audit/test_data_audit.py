@@ -458,6 +458,16 @@ def test_the_words_of_the_mrr_without_copies():
     assert mean_of([facts["A"], facts["C"]]) == mean_of([facts["A"], {}]) == mean_of([{}]) == {}
 
 
+def test_another_order_is_told_where_it_is():
+    """Of six models the last two change places: behind the four that are named; all are higher without copies."""
+    rest = [0.9, 0.8, 0.7, 0.6, 0.4, 0.5]
+    models = [(name, 0.1 * (6 - i), {"without_copied": {"n": 9, "mrr": rest[i]}}) for i, name in enumerate("ABCDEF")]
+    said = without_copied(models)
+    assert said.startswith("MRR without them, in another order behind these, higher than over all ranks: 0.9000 of A, ")
+    assert said.endswith("0.6000 of D and 2 more (9 ranks)")
+    assert "behind these" not in without_copied(models[:4])
+
+
 def test_triples_in_train_may_be_copied_too():
     """Of 30 triples, 26 are reversed in train and two are in train: the other two have 4 ranks."""
     train = [[i, 0, i + 1] for i in range(30)]

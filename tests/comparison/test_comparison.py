@@ -1073,6 +1073,19 @@ def test_the_relations_that_move_the_difference_stand_below_the_verdict():
     assert "most" not in repr(compare(alone, metrics="mr"))
 
 
+def test_names_in_small_letters_stay_so():
+    """A clause that starts with a name does not change it; other clauses have a capital letter."""
+    steps = {"alpha": 1, "beta": 1, "gamma": 9}
+    dataset = kg.Dataset.from_arrays(test=[[i, 0, (i + 1) % 30] for i in range(30)], n_entities=30, n_relations=1)
+    found = compare({n: kg.evaluate(lambda s, p, o, k=k: -((o - s - k) % 30), dataset) for n, k in steps.items()})
+    lines = repr(found).split("\n")
+    assert lines[0].startswith(
+        "Undecided: MRR 1.0000 (alpha) is not significantly better than 1.0000 (beta), difference "
+    )
+    assert lines[1].startswith("alpha beats gamma: ")
+    assert "alpha beats gamma" in found._repr_html_()
+
+
 def test_names_with_commas_are_quoted_in_lists():
     """Else nobody could tell where one name ends."""
     pair = [towns(0, scorer="one"), towns(1, kg.Protocol(filter="train"), scorer="one")]
