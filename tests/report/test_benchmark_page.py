@@ -292,7 +292,7 @@ def test_where_the_best_model_gains_and_loses(reader, tmp_path):
     against = written_page(
         kg.benchmark(runs_of(MODELS, DATASETS[:1], (1, 2)), baseline="bad"), tmp_path / "against.html"
     )
-    assert "Best model - baseline" in against.tables["where"]["caption"]
+    assert "toy: good - bad (+" in "".join(against.text)
     runs = runs_of({"good": 0.2, "bad": 2.0}, DATASETS, (1, 2, 3))
     runs |= runs_of({"good": 0.2, "bad": 0.23}, ("turned", "close"), (1, 2, 3, 4), start=8)
     benchmark = kg.benchmark(runs)
@@ -320,7 +320,7 @@ def test_where_the_best_model_gains_and_loses(reader, tmp_path):
         assert float(contribution[1]["data-v"]) == pytest.approx(row["contribution"], rel=1e-6)
         assert int(n[0]) == row["n"]
         assert ("best" in classes(difference)) == bool(row["decided"])
-    assert "Best model - second, means over their runs" in reader.tables["where"]["caption"]
+    assert "Means over the runs of both models" in reader.tables["where"]["caption"]
 
 
 def test_a_metric_without_contributions_has_no_such_table(tmp_path):

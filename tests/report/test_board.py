@@ -393,7 +393,7 @@ def test_the_headline_names_the_leaders(card, tmp_path):
     rows = [[text for text, _ in row] for row in reader.rows("leaders")]
     assert "both sides" in rows[0][0]
     assert "object side" in rows[1][0]
-    assert rows[0][1:] == ["A2 seeds", "0.3500 ± 0.0707", "", "B1 run, seed 1", "0.0500 less than an SD"]
+    assert rows[0][1:] == ["A2 seeds", "0.3500 ± 0.0707", "", "B1 run, seed 1", "0.0500 below the larger SD"]
     assert rows[1][1:] == ["D1 run, seed 1", "0.9000 [0.8500, 0.9500]", "", "", "only model"]
     assert "values of different rows do not compare" in reader.tables["leaders"]["caption"]
     first = path.read_text(encoding="utf-8").partition('data-name="leaders"')[2].partition("</tr><tr>")[0]
