@@ -306,11 +306,11 @@ def test_where_the_best_model_gains_and_loses(reader, tmp_path):
             f"{name} ({row['difference']:+.4f} × {row['n']} ranks{'' if row['decided'] else ', undecided'})"
             for name, row in lost
         ]
-        losses.append(f"{printable(dataset)}: {''.join(words) or 'none'}")
+        losses.append(f"{printable(dataset)} to {frame.attrs['models'][1]}: {''.join(words) or 'none'}")
         for sign in (1, -1):
             of_side = frame[sign * frame["contribution"] > 0]
             found += [(dataset, name, row) for name, row in of_side.iterrows()]
-    assert f"Largest losses to the second model: {'; '.join(losses)}." in "".join(reader.text)
+    assert f"Largest losses on {'; '.join(losses)}." in "".join(reader.text)
     assert len(rows) == len(found) == 8
     for (name, difference, contribution, n), (_, label, row) in zip(rows, found):
         assert name[0] == label
