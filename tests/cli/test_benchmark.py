@@ -89,18 +89,18 @@ def test_mean_ranks_and_their_tests_take_two_lines():
         return AcrossDatasets.of(pd.DataFrame(rows, columns=list("ABC")), "mrr", higher_is_better=True)
 
     turned = [[0.3, 0.2, 0.1], [0.2, 0.3, 0.1], [0.1, 0.2, 0.3], [0.3, 0.1, 0.2], [0.2, 0.1, 0.3], [0.1, 0.3, 0.2]]
-    said = "Friedman's test: p = 1.0000; Nemenyi's tells no two models apart (mean ranks 1.35 apart)"
+    said = "Friedman's test: p = 1.0000; Nemenyi's tells no two models apart (critical difference 1.35)"
     assert across_lines(across(turned)) == [
         "mean ranks by MRR over 6 datasets (1 is best): A 2.00, B 2.00, C 2.00",
         said,
     ]
     few = across_lines(across(turned[:4]))
-    assert few[1].endswith(" apart); 4 datasets show only very large differences")
+    assert few[1].endswith("(critical difference 1.66); 4 datasets show only very large differences")
     assert len(few) == 2
     missing = across_lines(across([*turned, [0.1, float("nan"), 0.2]]))
     assert missing[2:] == ["note: 1 dataset left out: 6 (no value of B)"]
     decided = across_lines(across([[0.3, 0.2, 0.1]] * 6))
-    assert decided[1:] == ["Friedman's test: p = 0.0001; Nemenyi's: A over C (mean ranks 1.35 apart)"]
+    assert decided[1:] == ["Friedman's test: p = 0.0001; Nemenyi's: A over C (critical difference 1.35)"]
     assert across_lines(across(turned[:2])) == across(turned[:2]).lines()
 
 
