@@ -1029,7 +1029,7 @@ def test_published_folders(shared, kind, capsys):
             assert found == pytest.approx({name: expected[long] for name, long in RANK_METRICS.items()}, abs=1e-6)
     assert main(["evaluate", str(data), "--model", str(folder)]) == 0
     printed = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("both"))
-    assert printed.split()[3] == f"{published['both']['realistic']['inverse_harmonic_mean_rank']:.4f}"
+    assert printed.split()[2] == f"{published['both']['realistic']['inverse_harmonic_mean_rank']:.4f}"
 
 
 def test_only_files_of_pykeen_are_recognised(shared, root):
