@@ -186,7 +186,7 @@ class Benchmark(Compared):
             total = row["difference"] if row["better"] else 0.0
         models = [*dict.fromkeys([one, other, *order])]
         frame = groups.group_differences(self._part(name), models, column, self.terms, total)
-        frame.attrs["models"] = one, other
+        frame.attrs |= {"metric": self.metric, "models": (one, other), "datasets": [name]}
         return frame
 
     def _part(self, dataset: str) -> cells.DatasetRuns:

@@ -57,6 +57,16 @@ MODEL_SETTINGS = (
 )
 
 
+class _OneModel(argparse.Action):
+    """Stores what is evaluated; a second one is an error, since a command evaluates one model."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        first = getattr(namespace, self.dest)
+        if first is not None:
+            raise argparse.ArgumentError(self, f"given twice, with {first} and {values}; a run evaluates one model")
+        setattr(namespace, self.dest, values)
+
+
 def add_input(
     parser: argparse.ArgumentParser, with_scores: bool, with_side: bool = True, for_show: bool = False
 ) -> None:
@@ -82,19 +92,29 @@ def add_input(
     )
     scorer = parser.add_mutually_exclusive_group(required=not for_show)
     scorer.add_argument(
-        "--model", metavar="PATH", help="checkpoint of an embedding model: a file, or the folder that a tool wrote"
+        "--model",
+        metavar="PATH",
+        action=_OneModel,
+        help="checkpoint of an embedding model: a file, or the folder that a tool wrote",
     )
     scorer.add_argument(
         "--scorer",
         metavar="MODULE:NAME",
+        action=_OneModel,
         help="function score(s, p, o) or scorer object, in a module or file.py; a class is made with the dataset; or "
         f"the name of a baseline: {', '.join(BASELINES)}",
     )
     if with_scores:
-        scorer.add_argument("--scores", metavar="FILE.tsv", help="table of scored triples with columns s, p, o, score")
+        scorer.add_argument(
+            "--scores",
+            metavar="FILE.tsv",
+            action=_OneModel,
+            help="table of scored triples with columns s, p, o, score",
+        )
         scorer.add_argument(
             "--predictions",
             metavar="FILE",
+            action=_OneModel,
             help="ranked answers, or ranks, that another tool wrote: a file, or a folder with one file for each side",
         )
     if with_side:
@@ -638,7 +658,7 @@ def result_names(options: argparse.Namespace, results: Sequence[Any]) -> list[st
 
 
 def file_names(paths: Sequence[Path], results: Sequence[Any]) -> list[str]:
-    """Return the default names of saved results; two are equal only if a file is given twice.
+    """Return the default names of saved results, else those of their files; two are equal only if one is given twice.
 
     Parameters
     ----------
@@ -646,14 +666,12 @@ def file_names(paths: Sequence[Path], results: Sequence[Any]) -> list[str]:
     results : sequence of EvaluationResult or ClassificationResult
         The contents of the files, in the same order.
     """
-    models = [result.facts.get(MODEL) for result in results]
+    stems = [path.stem for path in paths]
+    models = [str(result.facts.get(MODEL, stem)) for result, stem in zip(results, stems)]
     seeds = [result.facts.get(SEED) for result in results]
     with_seeds = [model if seed is None else f"{model} seed {seed}" for model, seed in zip(models, seeds)]
-    for saved in (models, with_seeds):
-        if None not in models and len(set(saved)) == len(saved):
-            return [str(name) for name in saved]
-    stems = [path.stem for path in paths]
-    return stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
+    paths_as_text = [str(path) for path in paths]
+    return next((names for names in (models, with_seeds, stems) if len({*names}) == len(names)), paths_as_text)
 
 
 def ranked_result(path: Path) -> EvaluationResult:

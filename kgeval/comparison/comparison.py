@@ -42,7 +42,7 @@ from kgeval.comparison.groups import groups_by
 from kgeval.comparison.margins import equivalence_table
 from kgeval.comparison.names import check_rivals, models_of, several_results
 from kgeval.comparison.panels import comparison_panel
-from kgeval.comparison.rows import Compared, best_first, decided_rows, pairs_of, row_of
+from kgeval.comparison.rows import Compared, best_first, decided_rows, model_order, pairs_of, row_of
 from kgeval.comparison.tables import answer_text, values_text
 from kgeval.comparison.texts import brief_header, header_lines
 from kgeval.comparison.verdict import Verdict, verdict_of
@@ -219,8 +219,8 @@ class Comparison(Compared):
         metric : str or Metric, optional
             One of the compared metrics; by default the first.
         first, second : str, optional
-            Names of two models; by default ``names[0]`` and ``names[1]``. If only `first` is passed, the second model
-            is ``names[0]``, or ``names[1]`` if `first` is ``names[0]``.
+            Names of two models; by default those of two models as listed, and of more the best and the next that it
+            was tested against, which with a baseline is the baseline.
 
         Returns
         -------
@@ -239,7 +239,8 @@ class Comparison(Compared):
             metric is a mean, a contribution is ``share * difference``, and ``attrs["contribution"]`` is ``"exact"``.
             For other metrics, such as the GMR, the contributions come from a linear approximation of the metric, with
             the gradient at the point half-way between both models, and ``attrs["contribution"]`` is ``"linearised"``.
-            ``attrs["groups"]`` is the number of groups that the intervals are corrected for.
+            ``attrs["groups"]`` is the number of groups that the intervals are corrected for; ``attrs["models"]`` holds
+            both names, and ``attrs["metric"]`` the metric.
 
         Raises
         ------
@@ -262,15 +263,18 @@ class Comparison(Compared):
         >>> comparison.by("side")[["n", "value_first", "value_second", "contribution"]].to_dict("index")["object"]
         {'n': 8, 'value_first': 1.0, 'value_second': 7.0, 'contribution': -3.0}
         """
-        i, j = self._model_indices(first, second)
         label = next(iter(self.keys)) if metric is None else self._label(metric)
+        i, j = self._model_indices(first, second, label)
         key = self.keys[label]
         sample = self.sample(key)
         decided = 0.0
         if self.names[j] in self.rivals(self.names[i]):
             row = row_of(self.differences, label, self.names[i], self.names[j])
             decided = row["difference"] if row["better"] else 0.0
-        return group_table(sample, (i, j), self.terms, sample.groups_by(column, self.names, (i, j)), decided)
+        frame = group_table(sample, (i, j), self.terms, sample.groups_by(column, self.names, (i, j)), decided)
+        datasets = [self.results[i].facts["dataset"]] if "dataset" in self.results[i].facts else []
+        frame.attrs |= {"metric": label, "models": (self.names[i], self.names[j]), "datasets": datasets}
+        return frame
 
     @names_unknown_arguments(metric="metrics=")
     def averages(
@@ -325,7 +329,7 @@ class Comparison(Compared):
         labels = list(self.keys) if metrics is None else [self._label(metric) for metric in split_list(metrics)]
         of = f"the table of {self.names[0]}"
         checked = None if weights is None else checked_weights(weights, self.results[0].table, of)
-        pair, pairs = self._model_indices(first, second), []
+        pair, pairs = self._model_indices(first, second, labels[0]), []
         for label in labels:
             sample = self.sample(self.keys[label])
             codes = [
@@ -461,7 +465,7 @@ class Comparison(Compared):
         >>> compare(results, names=["A", "B"]).disagreements(limit=1).values.tolist()
         [['0', '0', '1', 'subject', 4.0, 1.0]]
         """
-        i, j = self._model_indices(first, second)
+        i, j = self._model_indices(first, second, next(iter(self.keys)))
         check_positive_int("limit", limit, MetricError)
         check_one_of("setting", setting, SETTINGS, MetricError)
         rows = self.alignment.rows
@@ -487,13 +491,17 @@ class Comparison(Compared):
         row_clusters = self.results[0].rank_table.row_clusters(self.terms.cluster)
         return PairedObservations.of(self.results, self.alignment.rows, key, row_clusters)
 
-    def _model_indices(self, first: str | None, second: str | None) -> tuple[int, int]:
-        """Return the indices of two models, given their names."""
-        i = 0 if first is None else self.names.index(check_one_of("first", first, self.names))
-        j = int(i == 0) if second is None else self.names.index(check_one_of("second", second, self.names))
-        if i == j:
-            raise ProtocolError(f"first and second must be two different models; got {self.names[i]!r} twice")
-        return i, j
+    def _model_indices(self, first: str | None, second: str | None, metric: str) -> tuple[int, int]:
+        """Return the indices of two models, given their names; see `by` for the defaults."""
+        order = self.names if len(self.names) == 2 else model_order(self, metric)
+        firsts = [name for name in order if name != second]
+        one = check_one_of("first", firsts[0] if first is None else first, self.names)
+        rivals = self.rivals(one)
+        others = [*(name for name in order if name in rivals), *(name for name in order if name != one)]
+        other = check_one_of("second", others[0] if second is None else second, self.names)
+        if one == other:
+            raise ProtocolError(f"first and second must be two different models; got {one!r} twice")
+        return self.names.index(one), self.names.index(other)
 
     def _label(self, metric: str | Metric) -> str:
         """Return the text of the key of a compared metric; raise a MetricError if the metric was not compared."""

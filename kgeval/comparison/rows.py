@@ -390,15 +390,18 @@ def best_first(values: Mapping[str, float], higher_is_better: bool) -> list[str]
     return sorted(values, key=lambda name: (math.isnan(values[name]), sign * values[name]))
 
 
-def model_order(comparison: Comparison) -> list[str]:
-    """Return the names of the compared models, best value in the first metric first.
+def model_order(comparison: Comparison, metric: str = "") -> list[str]:
+    """Return the names of the compared models, best value in a metric first.
 
     Parameters
     ----------
     comparison : Comparison
+    metric : str
+        By default the first.
     """
-    metric, key = next(iter(comparison.keys.items()))
-    return best_first(dict(zip(comparison.names, comparison.values[metric].tolist())), bool(key.higher_is_better))
+    label = metric or next(iter(comparison.keys))
+    higher_is_better = bool(comparison.keys[label].higher_is_better)
+    return best_first(dict(zip(comparison.names, comparison.values[label].tolist())), higher_is_better)
 
 
 def difference_words(row: Mapping[Any, Any], decimals: int, alpha: float) -> str:

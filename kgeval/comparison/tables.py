@@ -42,15 +42,18 @@ def shown_values(comparison: Comparison, intervals: bool = True) -> Table:
     bold = {(name, metric) for metric, names in leaders.items() for name in names}
     marks = {(names[0], metric): MARK for metric, names in leaders.items() if len(names) == 1 and has_all_pairs}
     notes: list[Note] = []
+    is_whole = all(len(comparison.rivals(name)) == len(comparison.names) - 1 for name in comparison.names)
     if bold:
         how = f"p > {alpha:g}, Holm; paired tests, so a better value may differ"
+        how += "" if is_whole or not has_all_pairs else "; other runs of its model are not tested"
         notes.append((BOLD, f"best value, and values that do not differ significantly from it ({how})"))
+    others = "every other model" if is_whole else "every run of another model"
     if marks:
-        notes.append((MARK, f"significantly better than every other model, p ≤ {alpha:g} (Holm)"))
+        notes.append((MARK, f"significantly better than {others}, p ≤ {alpha:g} (Holm)"))
     undecided = [metric for metric in leaders if values[metric].notna().any() and len(leaders[metric]) != 1]
     if undecided and has_all_pairs:
         headings = ", ".join(display_of(metric).heading for metric in undecided)
-        says = "the best model is not significantly better than every other model"
+        says = f"the best model is not significantly better than {others}"
         notes.append(("", f"undecided: {headings}; {says} (p ≤ {alpha:g}, Holm)"))
     if not intervals:
         notes += [("", widths_words(values, comparison.terms.confidence))]

@@ -152,7 +152,7 @@ def _leaders(tables: Sequence[BoardTable], names: Sequence[str]) -> Table:
 
 
 def _lead(one: BoardTable) -> list[Cell]:
-    """Return the best and the second model of a table with their values, and the lead; ties that could turn it."""
+    """Return the best and the second model of a table with their values, and the lead; whether ties could turn it."""
     if not one.ranked:
         return [Cell("no ranked run"), *[Cell()] * 3]
     metric, models = one.metrics[0], one.best_of_models
@@ -163,11 +163,13 @@ def _lead(one: BoardTable) -> list[Cell]:
         return [*shown, Cell(), Cell("only model")]
     gap = abs(models[0][1] - models[1][1])
     worst, top = models[0][0].tie_range(metric)
-    ends = [row.tie_range(metric) for row, _ in models[1:]]
-    could_turn = any(sign * high >= sign * worst and (low, worst) != (high, top) for low, high in ends)
+    ends = [(row, *row.tie_range(metric)) for row, _ in models[1:]]
+    rivals = [row for row, low, high in ends if sign * high >= sign * worst and (low, worst) != (high, top)]
     text = written(gap, enough_decimals([gap], decimals)) if gap else "equal"
     deviations = [row.value(metric)[3] for row, _ in models[:2] if len(row.runs) > 1]
-    flags = ["ties could turn it"] * could_turn + ["below the larger SD"] * any(gap < of for of in deviations)
+    flags = ["ties could turn it"] if models[1][0] in rivals else []
+    flags = flags or [f"ties could put {shown_name(row.model, MAX_NAME)} first" for row in rivals[:1]]
+    flags += ["below the larger SD"] * any(gap < of for of in deviations)
     return [*shown, named[1], Cell(text, numbers=(gap,), flag=", ".join(flags))]
 
 

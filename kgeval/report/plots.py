@@ -5,7 +5,8 @@ Users import this module as `kgeval.report.plots`. Every function returns a ``ma
 change the settings of matplotlib. The pages draw the same figures (`kgeval.report.figures`) as SVG. In common are:
 
 - ``results``: a result, several of them, a mapping of names to results, or a `Comparison` or `Benchmark`, whose models
-  are drawn best first. The first model always has the first colour.
+  are drawn best first. The first model always has the first colour. Of a model with several seeds in a benchmark, the
+  run with the median of the primary metric is drawn, by its name; ``bench.results`` holds all runs.
 - ``style``: ``"screen"``, or ``"paper"`` for a column of a paper: 3.3 inches wide, texts of 8 points, without a title,
   since a paper has a caption. The words for it are ``figure.get_label()`` (with `ax`, ``ax.get_label()``).
 - ``ax``: axes of matplotlib to draw on, for figures with several plots; by default a new figure.
@@ -25,7 +26,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.base.checks import GONE, answers_old_names, check_positive_int, counted, names_unknown_arguments, shows_only
+from kgeval.base.checks import (
+    GONE,
+    answers_old_names,
+    check_positive_int,
+    counted,
+    grouped,
+    names_unknown_arguments,
+    shows_only,
+)
 from kgeval.base.terminal import distinct_labels
 from kgeval.base.wording import printable
 from kgeval.benchmarks.across import AcrossDatasets
@@ -289,7 +298,10 @@ def difference_plot(
     MetricError
         If a column is missing, if no difference is finite, or if `ax` is given and there are several panels.
     """
-    whole = table.differences if isinstance(table, (Comparison, Benchmark)) else table
+    whole: Any = table.differences if isinstance(table, (Comparison, Benchmark)) else table
+    if not isinstance(whole, pd.DataFrame):
+        got = type(table).__name__
+        raise MetricError(f"difference_plot needs a comparison, a benchmark or a table; got {got}; see kg.compare")
     frame = whole[whole["metric"] == next(iter(table.keys))] if isinstance(table, Comparison) else whole
     missing = [name for name in ("difference", "low", "high") if name not in frame.columns]
     if missing:
@@ -311,14 +323,15 @@ def difference_plot(
     groups = [_named(label, names) for label in rows.index]
     labels = _pair_labels(rows, names, room) if is_pairs else distinct_labels(groups, room)
     rows = rows.assign(decided=decided.astype(bool), label=labels)
-    parts = [("difference", "", rows)]
-    datasets = rows["dataset"].unique().tolist() if "dataset" in rows.columns else []
+    of_models = " \u2212 ".join(short(_named(name, names), MAX_MODEL) for name in frame.attrs.get("models", ()))
+    axis = _difference_heading(frame.attrs["metric"]) if "metric" in frame.attrs else "difference"
+    parts = [(f"{axis}: {of_models}" if of_models else axis, "", rows)]
+    datasets = rows["dataset"].unique().tolist() if "dataset" in rows.columns else frame.attrs.get("datasets", [])
     if is_pairs:
         parts = []
         for (metric, *on), part in rows.groupby(["metric", *(["dataset"] if len(datasets) > 1 else [])], sort=False):
-            shown = display_of(metric)
-            heading = f"difference of {shown.heading}{' (lower is better)' if shown.lower_is_better else ''}"
-            parts.append((heading, short("".join(map(printable, on)), MAX_DATASET), leader_first(part)))
+            beside = short("".join(map(printable, on)), MAX_DATASET)
+            parts.append((_difference_heading(metric), beside, leader_first(part)))
     is_brief = is_pairs and limit is None and style == "paper" and len(rows) > MAX_PAIRS
     is_brief = is_brief and not set.intersection(*map(set, zip(rows["first"], rows["second"])))  # the baseline
     if is_brief:
@@ -331,12 +344,14 @@ def difference_plot(
     n_drawn = sum(len(part) for *_, part in parts)
     size = counted(len(frame), "difference")
     is_cut = n_drawn < (sum(n_of) if is_brief else len(frame))
-    cautions = (f"drawn: the first {n_drawn:,} of {size}",) if is_cut else ()
+    cautions = [f"drawn: the first {n_drawn:,} of {size}"] if is_cut else []
+    n_open = sum(int(part["low"].isna().sum()) for *_, part in parts)
+    cautions += [f"{n_open:,} without an interval: too few triples differ"] if n_open and not is_pairs else []
     size = f"{n_drawn:,} of {size}, those of the best model{' in each panel' * (len(parts) > 1)}" if is_brief else size
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
     figure = figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}")
-    return draw(replace(figure, cautions=cautions), style, ax, title)
+    return draw(replace(figure, cautions=tuple(cautions)), style, ax, title)
 
 
 @names_unknown_arguments(test=f"{GONE}Conover's test tells equal models apart too often; Nemenyi's test is drawn")
@@ -559,7 +574,7 @@ def _of_queries(
             raise MetricError(f"{words[2]}; got none{f' in {name!r}' if len(found) > 1 else ''}")
         curves[label] = rows, areas
         levels.append(chance(found[name], x))
-    on = f" on {_dataset_of(results[0])}, filtered" if results else ""
+    on = f" on {_datasets_of(results)}, filtered" if results else ""
     named_levels = enumerate(zip(curves, levels))
     lines = [(f"{label}, {text}", replace(line, model=m)) for m, (label, (text, line)) in named_levels]
     shown = levels[:1] if len(dict(levels)) == 1 else lines
@@ -580,7 +595,9 @@ def _bucket_words(label: Any) -> str:
 
 
 def _best_first(results: Any) -> Any:
-    """Return the results of a comparison or benchmark by name, the best first; anything else as it is.
+    """Return the results of a comparison or benchmark by name, the best first, of several runs the one with the median.
+
+    Anything else is returned as it is.
 
     Raises a MetricError if a benchmark has several datasets.
     """
@@ -594,9 +611,13 @@ def _best_first(results: Any) -> Any:
         raise MetricError(f"this plot shows the ranks of one dataset; pass results of one of {datasets}")
     higher = bool(results.keys[results.metric].higher_is_better)
     order = best_first(dict(zip(results.models, results.values[results.datasets[0]].tolist())), higher)
-    is_single = len(results.results) == len(results.models)
-    runs = sorted(results.results.items(), key=lambda item: order.index(item[0].model))
-    return {run.model if is_single else run.name: result for run, result in runs}
+    runs_of = grouped((run.model, (run.name, result)) for run, result in results.results.items())
+    found = dict[str, Any]()
+    for model in order:
+        runs = sorted(runs_of[model], key=lambda item: item[1][results.metric])
+        name, result = runs[(len(runs) - 1) // 2]
+        found[name if len(runs) > 1 else model] = result
+    return found
 
 
 def _models(results: Any, names: Names) -> dict[str, Any]:
@@ -635,7 +656,7 @@ def _of_ranks(build: Any, count: Any, results: Ranked, names: Names, style: str,
     n = f"n = {f'{min(sizes):,} to ' if len(set(sizes)) > 1 else ''}{max(sizes):,} ranks"
     is_curve, has_rows = build is figures.hits_curve, len(shown) > figures.MAX_BESIDE
     labels = distinct_labels(list(named), style_of(style).label * (3 if is_curve or has_rows else 4) // 4)
-    figure = build(labels, count(shown), f"{HEADINGS[build]} on {_dataset_of(shown[0])}: {n}", **more)
+    figure = build(labels, count(shown), f"{HEADINGS[build]} on {_datasets_of(shown)}: {n}", **more)
     return replace(figure, cautions=("; ".join(cautions),))  # type: ignore[no-any-return]
 
 
@@ -662,10 +683,10 @@ def _grouped(groups: GroupTables, column: str, metric: str, names: Names) -> _Gr
 
     Raises a MetricError if a table lacks a needed column or has several rows for a group, or if no value is finite.
     """
-    key, frames, datasets = str(parse(metric)), dict[str, pd.DataFrame](), []
+    key, frames, results = str(parse(metric)), dict[str, pd.DataFrame](), []
     for name, item in _models(groups, names).items():
         frames[name] = item if isinstance(item, pd.DataFrame) else item.by(column, metrics=[metric])
-        datasets += [_dataset_of(item)] if isinstance(item, EvaluationResult) else []
+        results += [item] if isinstance(item, EvaluationResult) else []
     for name, frame in frames.items():
         missing = [wanted for wanted in ("n", key) if wanted not in frame.columns]
         if missing:
@@ -678,7 +699,7 @@ def _grouped(groups: GroupTables, column: str, metric: str, names: Names) -> _Gr
     if not any(np.isfinite(frame[key].to_numpy(dtype=np.float64)).any() for frame in frames.values()):
         raise MetricError(f"there is nothing to draw: no finite {key} in {sum(map(len, frames.values()))} rows")
     sizes = pd.concat([frame["n"] for frame in frames.values()]).groupby(level=0, sort=False).max()
-    on = f" on {' and '.join(dict.fromkeys(datasets))}, {CONFIDENCE:.0%} intervals" if datasets else ""
+    on = f" on {_datasets_of(results)}, {CONFIDENCE:.0%} intervals" if results else ""
     return _Groups(frames, key, sizes, on)
 
 
@@ -699,6 +720,11 @@ def _with_decisions(found: _Groups, comparison: Comparison, column: str) -> _Gro
     return replace(found, frames=frames, about=about, rule=f"not told apart from {short(first, MAX_MODEL)}")
 
 
+def _difference_heading(metric: str) -> str:
+    shown = display_of(metric)
+    return f"difference of {shown.heading}{' (lower is better)' if shown.lower_is_better else ''}"
+
+
 def _pair_labels(rows: pd.DataFrame, names: Names, limit: int) -> list[str]:
     """Return labels such as "A - B", of two lines if one of them has more than `limit` characters."""
     firsts, seconds = ([_named(one, names) for one in rows[side]] for side in ("first", "second"))
@@ -717,5 +743,6 @@ def _differing(results: Sequence[EvaluationResult]) -> list[str]:
     return [f"not comparable: the results differ in {' and '.join(differing)}"] if differing else []
 
 
-def _dataset_of(result: EvaluationResult) -> str:
-    return short(printable(str(result.facts.get("dataset", ""))), 40)
+def _datasets_of(results: Sequence[EvaluationResult]) -> str:
+    names = dict.fromkeys(short(printable(str(result.facts.get("dataset", ""))), 40) for result in results)
+    return " and ".join(names)

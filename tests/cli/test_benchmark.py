@@ -4,6 +4,7 @@ import json
 import re
 
 import benchmark_cases as cases
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -129,6 +130,26 @@ def test_other_formats(capsys, one, bench, given):
     run, result = content["runs"][0], bench.results["A", 1, "ring-12"]
     assert (run["model"], run["seed"], run["dataset"]) == ("A", 1, "ring-12")
     assert [run[key] for key in bench.keys] == pytest.approx([result[key] for key in bench.keys])
+
+
+def test_groups_of_the_two_best_models(capsys, files, one, bench, given):
+    """A table for each dataset, of the benchmark's own numbers; --limit cuts it, and other formats have it alone."""
+    frames = {dataset: bench.by("relation", dataset) for dataset in bench.datasets}
+    text = printed(capsys, "benchmark", one, "--by", "relation", "--quiet")
+    for dataset, frame in frames.items():
+        first, second = frame.attrs["models"]
+        title = f"{first} - {second} in MRR by relation on {dataset}: 2 groups; intervals corrected for 2 tests"
+        rows = text.partition(f"\n\n{title}")[2].split("\n\n")[0].splitlines()[1:]
+        assert [row.split()[0] for row in rows[1:]] == frame.index.tolist()
+        for row, found in zip(rows[1:], frame.to_dict("records"), strict=True):
+            limits = f" [{signed(found['low_corrected'])}, {signed(found['high_corrected'])}]"
+            assert f"{signed(found['difference'])}{limits if np.isfinite(found['low_corrected']) else ''}" in row
+    content = json.loads(printed(capsys, "benchmark", one, "--by", "relation", "--to", "json"))["by"]
+    assert [row["difference"] for row in content] == [x for frame in frames.values() for x in frame["difference"]]
+    assert main(["benchmark", one, "--by", "relation", "--limit", "1", "--to", "csv"]) == 0
+    _, *rows = capsys.readouterr().out.splitlines()
+    assert [row.split(",")[:2] for row in rows] == [[dataset, frame.index[0]] for dataset, frame in frames.items()]
+    assert refused(capsys, "benchmark", one, "--limit", 0) == "kgeval: --limit must be at least 1; got 0\n"
 
 
 def test_options_reach_benchmark(capsys, files, bench, given):
@@ -271,3 +292,11 @@ def test_name_and_seed_are_kept_in_the_file(capsys, call, folder):
 def test_seeds_and_names_that_may_be_meant_otherwise(capsys, call, folder, options, said):
     assert refused(capsys, *call, *options) == f"kgeval: {said}\n"
     assert not (folder / "x").exists()
+
+
+def test_a_saved_name_stands_beside_a_file_without_one(capsys, files, folder):
+    """Each model has its saved name, or else that of its file."""
+    text = printed(capsys, "compare", files[0], folder / "other" / "plain.kgeval", "--metrics", "mrr", "--quiet")
+    saved = kg.load_result(files[0]).facts["model"]
+    rows = [line.split()[0] for line in text.partition("\nmodel")[2].splitlines()[1:3]]
+    assert sorted(rows) == sorted([saved, "plain"])

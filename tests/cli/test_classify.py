@@ -259,7 +259,6 @@ def test_long_calls_can_be_cut(tmp_path, capsys):
         (("--negatives", "none"), "none: no such folder"),
         (("--negatives", "unifrom"), "--negatives: unifrom: no such folder; did you mean 'uniform'?"),
         (("--negatives", "grahp"), "grahp: no such folder; did you mean 'graph'?"),
-        (("--scorer", "scorer.py:f"), "scorer.py: no such file; did you mean 'scorers.py'?"),
         (("--prior", "0.5"), "prior= requires calibrate=; set calibrate="),
         (("--labelled",), "valid.txt, line 1: expected 4 tab-separated columns (s, p, o, label), found 3"),
     ],
@@ -267,6 +266,17 @@ def test_long_calls_can_be_cut(tmp_path, capsys):
 @pytest.mark.light(3)
 def test_refusals(capsys, options, message):
     assert message in refused(capsys, *CALL, *options)
+
+
+def test_one_scorer_that_is_there(capsys):
+    """A second one would be left out without a word."""
+    call = ("classify", "graph", "--scorer", "scorer.py:f")
+    assert "scorer.py: no such file; did you mean 'scorers.py'?" in refused(capsys, *call)
+    with pytest.raises(SystemExit) as stop:
+        main([*call, "--scorer", "scorers:objects"])
+    assert stop.value.code == 2
+    said = "argument --scorer: given twice, with scorer.py:f and scorers:objects; a run evaluates one model"
+    assert said in " ".join(capsys.readouterr().err.split())
 
 
 def test_what_lacks_is_said(tmp_path, capsys):

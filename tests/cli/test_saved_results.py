@@ -460,8 +460,11 @@ def test_the_relations_of_a_comparison_outside_json(capsys):
     compared = kg.compare(results, metrics="mrr", n_resamples=1)
     pair = compared.differences.loc[0, ["first", "second"]].tolist()
     first = compared.by_relation("mrr", *pair).iloc[0]
-    title, heads, row, *_ = printed(capsys, *call, "--limit", 1).partition("\n\ndifference in ")[2].splitlines()
-    assert title == f"MRR by relation, {' - '.join(pair)}: the relations that contribute most"
+    names, n = " - ".join(pair), len(compared.by_relation("mrr"))
+    title, heads, row, *_ = printed(capsys, *call, "--limit", 1).partition(f"\n\n{names} in ")[2].splitlines()
+    amount = f"the 1 of {n} groups that contribute most; intervals corrected for {n} tests"
+    assert title == f"MRR by relation on graph: {amount}"
+    assert f"{first['difference']:+.4f} [{first['low_corrected']:+.4f}, {first['high_corrected']:+.4f}]" in row
     shown = dict(zip(heads.split()[:5], row.split(), strict=False))
     assert shown["relation"] == first.name
     assert (shown[pair[0]], shown[pair[1]]) == (f"{first['value_first']:.4f}", f"{first['value_second']:.4f}")

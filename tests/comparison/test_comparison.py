@@ -624,9 +624,37 @@ def test_contributions_of_relations_by_loops(metric):
         "difference": pytest.approx(found.differences["difference"][0]),
         "contribution": "exact",
         "groups": len(frame),
+        "metric": metric,
+        "models": tuple(found.names),
+        "datasets": [one.facts["dataset"]],
     }
     sizes = frame["contribution"].abs().tolist()
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_groups_are_those_of_the_two_best_models():
+    """Of more than two models, by the metric asked for; runs of one model are no pair, nor others than a baseline."""
+    (one, two, three), _, _ = random_tables(9, n_test=40, n_models=3)
+    named = {"a": one, "b": two, "c": three}
+    found = compare(named, metrics="mrr,mr", n_resamples=9)
+    for metric, falls in (("mrr", True), ("mr", False)):
+        best = sorted(named, key=lambda name: named[name][metric], reverse=falls)
+        frame = found.by("side", metric)
+        assert frame.attrs["models"] == tuple(best[:2])
+        assert frame["contribution"].sum() == pytest.approx(named[best[0]][metric] - named[best[1]][metric], abs=1e-12)
+        assert found.by("side", metric, best[2]).attrs["models"] == (best[2], best[0])
+        assert found.by("side", metric, second=best[0]).attrs["models"] == (best[1], best[0])
+    best, middle, worst = sorted(named, key=lambda name: named[name]["mrr"], reverse=True)
+    alone = compare(named, metrics="mrr", n_resamples=9, baseline=worst)
+    assert alone.by("side").attrs["models"] == (best, worst)
+    seeds = [kg.benchmarks.named(named[best], "A", seed=1), kg.benchmarks.named(named[middle], "A", seed=2)]
+    runs = compare([*seeds, kg.benchmarks.named(named[worst], "B", seed=1)], metrics="mrr", n_resamples=9)
+    assert runs.by("side").attrs["models"] == ("A seed 1", "B seed 1")
+    assert compare(dict(reversed(named.items())), metrics="mrr", n_resamples=9).by("side").equals(found.by("side"))
+    pair = compare({worst: named[worst], best: named[best]}, metrics="mrr", n_resamples=9)
+    assert pair.by("side").attrs["models"] == (worst, best)  # as listed
+    with pytest.raises(kg.ProtocolError, match="two different models; got 'a' twice"):
+        found.by("side", first="a", second="a")
 
 
 def test_intervals_within_relations_are_those_of_the_relation_alone():

@@ -235,6 +235,13 @@ def test_a_lead_is_over_another_model(card, tmp_path):
         write_board(runs, tmp_path / "board.html", overwrite=True)
         (row,) = Reader(tmp_path / "board.html").rows("leaders")
         assert row[5][0] == said
+    runs[2].content["ties"] |= {"share": 0.0, "range": {}}
+    third = card("C", 1, 0.2)
+    for top, said in ((0.41, "0.1000 ties could put C first"), (0.35, "0.1000")):
+        third.content["ties"] |= {"share": 0.2, "range": {"mrr": {"pessimistic": 0.1, "optimistic": top}}}
+        write_board([*runs, third], tmp_path / "board.html", overwrite=True)
+        (row,) = Reader(tmp_path / "board.html").rows("leaders")
+        assert row[5][0] == said  # neither A nor B has ties
     write_board(runs[:2], tmp_path / "board.html", overwrite=True)
     (row,) = Reader(tmp_path / "board.html").rows("leaders")
     assert [text for text, _ in row][4:] == ["only model"]  # no column without a text

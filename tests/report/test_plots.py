@@ -871,6 +871,28 @@ def test_models_of_comparisons_and_benchmarks_come_best_first(drawing, six):
     assert names_of_models(plots.hits_curve(six)) == list(six)
 
 
+def test_of_several_seeds_the_run_in_the_middle_is_drawn(drawing, six):
+    """By its name, of a model with two runs the lower one; a benchmark of one dataset is named by it."""
+    runs = {("A", 1): six["m1"], ("A", 2): six["m0"], ("A", 3): six["m2"], ("B", 1): six["m5"], ("B", 2): six["m4"]}
+    bench = kgeval.benchmark({(*run, "x"): result for run, result in runs.items()}, metrics="mrr")
+    middle = []
+    for model, place in (("A", 1), ("B", 0)):
+        middle.append(sorted((run for run in runs if run[0] == model), key=lambda run: runs[run]["mrr"])[place])
+    names = [f"{model} seed {seed}" for model, seed in middle]
+    figure = plots.hits_curve(bench)
+    assert names_of_models(figure) == names
+    firsts = [line.get_ydata()[0] for line in curves_of(figure.axes[0])[:2]]
+    assert firsts == [runs[run]["hits@1"] for run in middle]
+    assert legend_texts(plots.relation_comparison(bench).axes[0]) == names
+
+
+def test_a_caption_names_each_dataset(drawing, results):
+    """Of results that do not compare, as the caution below it says."""
+    other = replaced(results[1], facts=results[1].facts | {"dataset": "other", "dataset_fingerprint": "0" * 64})
+    title = title_of(plots.hits_curve([results[0], other], names=["a", "b"]))
+    assert title.startswith(f"Hits@k on {results[0].facts['dataset']} and other: n = ")
+
+
 def test_no_marker_is_cut(drawing, results):
     """The axis of k goes on beyond the first and the last marker; its ticks do not."""
     axes = drawing.figure.Figure().subplots()
@@ -949,15 +971,23 @@ def test_relations_are_filled_where_they_are_decided(drawing, six):
     drawn = [[low[0], high[0]] for low, high in segments(figure.axes[0].lines[1])]
     assert drawn == frame[["low_corrected", "high_corrected"]].to_numpy().tolist()
     assert (frame["low_corrected"] < frame["low"]).all()
-    assert title_of(figure) == "2 differences; filled: decided (95% intervals, corrected for 2 groups)"
+    dataset = comparison.results[0].facts["dataset"]
+    assert title_of(figure) == f"2 differences on {dataset}; filled: decided (95% intervals, corrected for 2 groups)"
+    assert figure.axes[0].get_xlabel() == "difference of MRR: a \u2212 b"
+    lower = plots.difference_plot(comparison.by("side", "mr"), names={"a": "new"}).axes[0]
+    assert lower.get_xlabel() == "difference of MR (lower is better): new \u2212 b"
+    with pytest.raises(MetricError, match=r"needs a comparison, a benchmark or a table; got list; see kg\.compare"):
+        plots.difference_plot([six["m0"], six["m5"]])
+    open_ended = frame.assign(low_corrected=[np.nan, 0.1], high_corrected=[np.nan, 0.2])
+    caution = "1 without an interval: too few triples differ"
+    assert caution in title_of(plots.difference_plot(open_ended))
     assert title_of(plots.difference_plot(frame.iloc[:1])).endswith("(95% intervals, corrected for 2 groups)")
     pairs = plots.difference_plot(comparison, title=None, style="paper")
-    dataset = comparison.results[0].facts["dataset"]
     said = f"1 difference on {dataset}, n = 80; filled: decided, interval excludes 0 (Holm, 5 tests)"
     assert (pairs.get_label(), title_of(pairs)) == (said, "")
     assert len(plots.difference_plot(comparison.differences).axes) == 5  # each metric
     as_they_are = plots.difference_plot(frame.drop(columns=["low_corrected", "high_corrected"]))
-    assert title_of(as_they_are) == "2 differences; filled: decided"
+    assert title_of(as_they_are) == f"2 differences on {dataset}; filled: decided"
 
 
 def test_the_direction_is_that_of_the_metric(drawing):

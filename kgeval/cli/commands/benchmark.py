@@ -7,6 +7,8 @@ import glob
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 import kgeval
 from kgeval.base.wording import p_equals, printable
 from kgeval.benchmarks.across import AcrossDatasets, general_cautions
@@ -14,9 +16,10 @@ from kgeval.benchmarks.benchmark_text import answer_texts, brief_notes
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
 from kgeval.cli.command import Command
+from kgeval.cli.group_tables import LIMIT, WITH_INTERVAL, add_limit, check_limit, group_text, joined
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override
 from kgeval.cli.options import add_format, add_quiet, check_out, file_line, json_text, ranked_result, say_aside
-from kgeval.display.media import frame_records
+from kgeval.display.media import format_frame, frame_records
 from kgeval.errors import DataError, ProtocolError
 from kgeval.metrics.default_metrics import BRIEF_METRICS
 from kgeval.report import write_benchmark_page
@@ -33,7 +36,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "results",
         nargs="+",
         metavar="[MODEL[:SEED[:DATASET]]=]RUN.kgeval",
-        help="saved results; files that were not made with --name and --seed need model and seed here: "
+        help="saved results, or folders of them; files that were not made with --name and --seed need model and seed "
+        "here: "
         "ComplEx:1=run.kgeval",
     )
     parser.add_argument(
@@ -64,6 +68,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
             "--resample-seed": "nothing is resampled",
         },
     )
+    parser.add_argument(
+        "--by",
+        metavar="COLUMN",
+        help="also list, for each dataset, where the two best models (or the best and the baseline) differ most: by "
+        "relation, side, pattern or another column; with --to csv, latex or markdown, print only this list",
+    )
+    add_limit(parser, "groups")
     add_override(parser, "the results of a dataset")
     add_format(parser)
     parser.add_argument(
@@ -79,6 +90,7 @@ def _benchmark(options: argparse.Namespace) -> str:
     for option, formats in (("differences", "csv"), ("siunitx", "latex")):
         if getattr(options, option) and options.to != formats:
             raise ProtocolError(f"--{option} needs --to {formats}")
+    check_limit(options.limit)
     named = [parts for text in options.results for parts in _expanded(text)]
     _check_given_once(named)
     if options.out is not None:
@@ -92,17 +104,22 @@ def _benchmark(options: argparse.Namespace) -> str:
         spread=options.spread,
         override=options.override,
     )
+    groups = {name: benchmark.by(options.by, name) for name in benchmark.datasets} if options.by else {}
     page = ""
     if options.out is not None:
         write_benchmark_page(benchmark, options.out, overwrite=options.overwrite)
         page = file_line(options.out)
     if options.to == "table":
-        return _as_text(benchmark, options, page)
+        return _as_text(benchmark, groups, options, page)
     if not options.quiet:
         aside = [] if options.to == "json" else [benchmark.verdict.sentence, *benchmark.header()]
         say_aside([*aside, *([page] if page else [])])
     if options.to == "json":
-        return _as_json(benchmark)
+        return _as_json(benchmark, groups, options.limit)
+    if groups:
+        shown = joined(groups, options.limit or LIMIT, "dataset")
+        shown = shown if options.to == "csv" else shown.rename(columns=WITH_INTERVAL)
+        return format_frame(shown, options.to, spreadsheet=options.spreadsheet)
     if options.to == "latex":
         return benchmark.to_latex(siunitx=options.siunitx)
     if options.to == "markdown":
@@ -173,12 +190,13 @@ def _runs(named: Sequence[tuple[list[str], Path]]) -> dict[Run, EvaluationResult
     return checked_runs(keys, results, places)
 
 
-def _as_text(benchmark: Benchmark, options: argparse.Namespace, page: str) -> str:
-    """Return the text for a terminal: verdict, runs, tables, all datasets together, tests, notes."""
+def _as_text(benchmark: Benchmark, groups: dict[str, pd.DataFrame], options: argparse.Namespace, page: str) -> str:
+    """Return the text for a terminal: verdict, runs, tables, all datasets together, groups, tests, notes."""
     screen = options.screen
     parts = answer_texts(benchmark, screen)
     if len(benchmark.datasets) >= MIN_DATASETS and len(benchmark.models) >= MIN_MODELS:
         parts.append(screen.lines(across_lines(benchmark.across())))
+    parts += [group_text(frame, options.limit or LIMIT, screen) for frame in groups.values()]
     if not options.quiet:
         parts.append(screen.dim(screen.lines([*benchmark.description(), *benchmark.notes_on_method()])))
         parts += [screen.lines(brief_notes(benchmark))] if benchmark.notes else []
@@ -204,9 +222,10 @@ def across_lines(across: AcrossDatasets) -> list[str]:
     return [ranks, said, *(f"note: {note}" for note in across.notes if note not in known)]
 
 
-def _as_json(benchmark: Benchmark) -> str:
+def _as_json(benchmark: Benchmark, groups: dict[str, pd.DataFrame], limit: int | None) -> str:
     table = benchmark.table.set_index(["model", "dataset", "metric"])
     differences = benchmark.differences.set_index(["dataset", "first", "second"])
+    more = {"by": frame_records(joined(groups, limit, "dataset"))} if groups else {}
     return json_text(
         {
             "verdict": benchmark.verdict.sentence,
@@ -217,6 +236,7 @@ def _as_json(benchmark: Benchmark) -> str:
                 {name: value if value is None or value == value else None for name, value in row.items()}
                 for row in benchmark.runs.astype(object).to_dict("records")
             ],
+            **more,
         }
     )
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pandas as pd
 
 import kgeval
-from kgeval.base.terminal import Screen
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.cli.class_comparison import classes_text
 from kgeval.cli.command import Command
+from kgeval.cli.group_tables import LIMIT, WITH_INTERVAL, add_limit, check_limit, group_text, joined
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override, add_resamples
 from kgeval.cli.options import add_format, add_quiet, add_results, json_text, result_names, say_aside
 from kgeval.comparison.comparison import Comparison
@@ -24,10 +24,7 @@ from kgeval.display.media import format_frame, frame_records, undefined_lines
 from kgeval.errors import ProtocolError
 from kgeval.metrics.base import split_list
 from kgeval.metrics.default_metrics import PLAIN_METRICS
-from kgeval.metrics.grammar import display_of
 from kgeval.results.keys import Key
-
-LIMIT = 20
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -44,12 +41,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="also list the relations that contribute most to the differences in the metric KEY (one of --metrics); "
         "with --to csv, latex or markdown, print only this list",
     )
-    parser.add_argument(
-        "--limit",
-        type=int,
-        metavar="N",
-        help=f"number of relations to list (default: {LIMIT}; with --to json: all)",
-    )
+    add_limit(parser, "relations")
     parser.add_argument(
         "--baseline", metavar="NAME", help="compare each other model with this one only (default: all pairs)"
     )
@@ -82,8 +74,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _compare(options: argparse.Namespace) -> str:
-    if options.limit is not None and options.limit < 1:
-        raise ProtocolError(f"--limit must be at least 1; got {options.limit}")
+    check_limit(options.limit)
     if len(options.results) < 2:
         raise ProtocolError(
             f"compare needs two or more saved results; got one, {options.results[0]}. Usage: kgeval compare A.kgeval "
@@ -122,7 +113,8 @@ def _compare(options: argparse.Namespace) -> str:
     )
     if options.to == "json":
         return _as_json(comparison, options)
-    relations = None if options.by_relation is None else _by_relation(comparison, options, options.limit or LIMIT)
+    limit, of_pairs = options.limit or LIMIT, _by_relation(comparison, options)
+    relations = joined(of_pairs, limit, "difference of") if of_pairs else None
     undefined = undefined_lines(comparison.values, *([] if relations is None else [relations]))
     if options.to != "table" and not options.quiet:
         say_aside([comparison.verdict.sentence, *comparison.header(), *undefined])
@@ -133,7 +125,7 @@ def _compare(options: argparse.Namespace) -> str:
     if options.to != "table" and relations is not None:
         ties = ties_line({options.by_relation: Key.parse(options.by_relation)})
         comment = protocol_comment(zip(names, results), ties)
-        return format_frame(_with_interval(relations), options.to, comment=comment)
+        return format_frame(relations.rename(columns=WITH_INTERVAL), options.to, comment=comment)
     values = values_text(comparison, options.to, screen)
     if options.to != "table":
         return values
@@ -146,11 +138,7 @@ def _compare(options: argparse.Namespace) -> str:
     if options.margin is not None:
         frame, kind = _equivalence(comparison, options)
         parts.append(screen.lines(equivalence_lines(frame, comparison, kind)))
-    if relations is not None:
-        heading = display_of(options.by_relation).heading
-        pair = relations.index[0][0] if len(names) == 2 and len(relations) else "each pair of models"
-        title = f"difference in {heading} by relation, {pair}: the relations that contribute most"
-        parts.append(f"{screen.lines([title])}\n{_relation_table(relations, comparison, screen)}")
+    parts += [group_text(frame, limit, screen) for frame in of_pairs.values()]
     if not options.quiet:
         parts.append(screen.dim(screen.lines(about)))
         parts += [screen.lines([*undefined, *notes])] if undefined or notes else []
@@ -171,34 +159,12 @@ def _equivalence(comparison: Comparison, options: argparse.Namespace) -> tuple[p
     return comparison.equivalence(options.margin, kind=kind, baseline=options.non_inferior_to), kind
 
 
-def _with_interval(relations: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of relations; its limits get the names ``difference low`` and ``difference high``."""
-    return relations.rename(columns={"low": "difference low", "high": "difference high"})
-
-
-def _relation_table(relations: pd.DataFrame, comparison: Comparison, screen: Screen) -> str:
-    """Return the table of relations for a terminal; for two models, the columns of values have their names."""
-    frame = _with_interval(relations)
-    if len(comparison.names) == 2:
-        frame = frame.droplevel("difference of")
-        first, second = comparison.differences.loc[0, ["first", "second"]]
-    else:
-        first, second = "first", "second"
-    frame = frame.rename(columns={"value_first": first, "value_second": second})
-    if not frame["reversed"].any():
-        frame = frame.drop(columns="reversed")
-    return format_frame(frame, "table", screen)
-
-
-def _by_relation(comparison: Comparison, options: argparse.Namespace, limit: int | None) -> pd.DataFrame:
-    """Return, for each pair of models, the `limit` relations that contribute most to the difference of the two models.
-
-    If `limit` is None, all relations are returned.
-    """
-    frames = {}
-    for first, second in comparison.differences[["first", "second"]].drop_duplicates().itertuples(index=False):
-        frames[f"{first} - {second}"] = comparison.by_relation(options.by_relation, first, second).iloc[:limit]
-    return pd.concat(frames, names=["difference of"])
+def _by_relation(comparison: Comparison, options: argparse.Namespace) -> dict[str, pd.DataFrame]:
+    """Return, for each pair of models, the contributions of the relations to the difference; nothing if not asked."""
+    if options.by_relation is None:
+        return {}
+    pairs = comparison.differences[["first", "second"]].drop_duplicates().itertuples(index=False)
+    return {f"{one} - {other}": comparison.by_relation(options.by_relation, one, other) for one, other in pairs}
 
 
 def _as_json(comparison: Comparison, options: argparse.Namespace) -> str:
@@ -210,7 +176,9 @@ def _as_json(comparison: Comparison, options: argparse.Namespace) -> str:
         "differences": frame_records(table),
     }
     if options.by_relation is not None:
-        content["by_relation"] = frame_records(_by_relation(comparison, options, options.limit))
+        content["by_relation"] = frame_records(
+            joined(_by_relation(comparison, options), options.limit, "difference of")
+        )
     if options.margin is not None:
         content["equivalence"] = frame_records(_equivalence(comparison, options)[0].set_index(["first", "second"]))
     return json_text(content)

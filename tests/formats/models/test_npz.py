@@ -906,7 +906,7 @@ def test_published_transe_of_fb15k_237(shared, fb15k_237_transe):
 
 
 def test_the_command_needs_little_memory(shared, root):
-    """Below 500 MB at its peak, where a matrix of queries by entities alone would have 1.3 GB in float32; PyKEEN's MRR."""
+    """Below 500 MB at its peak, where a matrix of queries by entities alone would have 1.3 GB in float32."""
     pytest.importorskip("resource")
     script = (
         "import resource, subprocess, sys\n"
@@ -921,7 +921,9 @@ def test_the_command_needs_little_memory(shared, root):
     head, table = subprocess.run(command, capture_output=True, text=True, cwd=root, check=True).stdout.split("\n", 1)
     gigabytes, code = head.split()
     assert code == "0"
-    assert [line.split()[:3] for line in table.splitlines() if line.startswith("both")] == [["both", "40,876", "0.3137"]]
+    assert [line.split()[:3] for line in table.splitlines() if line.startswith("both")] == [
+        ["both", "40,876", "0.3137"]
+    ]
     assert 0.05 < float(gigabytes) < 0.5
 
 

@@ -1,0 +1,81 @@
+"""Tables of the differences within groups of ranks, of the commands compare and benchmark."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+
+import pandas as pd
+
+from kgeval.base.checks import counted
+from kgeval.base.terminal import Screen
+from kgeval.base.wording import printable
+from kgeval.display.media import format_frame
+from kgeval.errors import ProtocolError
+from kgeval.metrics.grammar import display_of
+
+LIMIT = 20
+WITH_INTERVAL = {"low": "difference low", "high": "difference high"}
+# A terminal shows the intervals that decide.
+DECIDING = {"low_corrected": "difference low", "high_corrected": "difference high"}
+
+
+def add_limit(parser: argparse.ArgumentParser, groups: str) -> None:
+    """Add the option ``--limit``.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    groups : str
+        What is listed, for the help text.
+    """
+    about = f"number of {groups} to list (default: {LIMIT}; with --to json: all)"
+    parser.add_argument("--limit", type=int, metavar="N", help=about)
+
+
+def check_limit(limit: int | None) -> None:
+    """Raise a ProtocolError if the value of ``--limit`` is not a positive number.
+
+    Parameters
+    ----------
+    limit : int, optional
+    """
+    if limit is not None and limit < 1:
+        raise ProtocolError(f"--limit must be at least 1; got {limit}")
+
+
+def joined(frames: Mapping[str, pd.DataFrame], limit: int | None, name: str) -> pd.DataFrame:
+    """Return the first rows of several tables as one, with the name of each table in the index.
+
+    Parameters
+    ----------
+    frames : mapping of str to pandas.DataFrame
+        Tables of `Comparison.by` or `Benchmark.by`.
+    limit : int, optional
+        By default all rows.
+    name : str
+        What the tables are for, such as ``"dataset"``.
+    """
+    return pd.concat({key: frame.iloc[:limit] for key, frame in frames.items()}, names=[name])
+
+
+def group_text(frame: pd.DataFrame, limit: int, screen: Screen) -> str:
+    """Return a table for a terminal, with a title; its intervals are those that decide.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table of `Comparison.by` or `Benchmark.by`.
+    limit : int
+        The largest number of rows.
+    screen : Screen
+    """
+    first, second = frame.attrs["models"]
+    column, n, shown = frame.index.name, frame.attrs["groups"], frame.iloc[:limit]
+    heading, on = display_of(frame.attrs["metric"]).heading, "".join(f" on {name}" for name in frame.attrs["datasets"])
+    amount = f"the {len(shown):,} of {n:,} groups that contribute most" if len(shown) < n else counted(n, "group")
+    title = f"{first} - {second} in {heading} by {column}{on}: {amount}; intervals corrected for {counted(n, 'test')}"
+    title += ", none where too few triples differ" if shown["low_corrected"].isna().any() else ""
+    shown = shown.drop(columns=["low", "high", *([] if shown["reversed"].any() else ["reversed"])])
+    shown = shown.rename(columns={"value_first": first, "value_second": second, **DECIDING})
+    return f"{screen.lines([printable(title)])}\n{format_frame(shown, 'table', screen)}"
