@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark
 
 MIN_MODELS = 3  # for the tests
-MAX_TEXTS = 10  # pairs or datasets that a line lists
+MAX_TEXTS, MAX_NAMED = 10, 4  # pairs or datasets that a line lists; models that it names
 
 
 @with_old_names(
@@ -205,10 +205,21 @@ class AcrossDatasets:
         return tuple(models[first : last + 1] for first, last in found)
 
     @property
-    def told_apart(self) -> str:
-        """The pairs that Nemenyi's test tells apart, such as "A over B and A over C"; of many, the first ones."""
+    def answer(self) -> str:
+        """Which models have the best mean rank, and which pairs Nemenyi's test tells apart; empty for one dataset."""
+        best = self.table[self.table["mean_rank"] == self.table["mean_rank"].min()]
+        if self.n_datasets < 2 or len(self.models) < 2:
+            return ""
+        text = f"best mean rank over {self.n_datasets:,} datasets: {listed(best['model'].tolist(), MAX_NAMED)}"
+        return f"{text}, {best['mean_rank'].iloc[0]:.2f} ({self._decisions()})"
+
+    def _decisions(self) -> str:
+        """Return which pairs Nemenyi's test tells apart; of many, the first ones."""
+        if self.nemenyi is None:
+            return "no test over datasets"
         decided = self.pairs[self.pairs["better"] != UNDECIDED]
-        return listed((decided["first"] + " over " + decided["second"]).tolist(), MAX_TEXTS)
+        pairs = listed((decided["first"] + " over " + decided["second"]).tolist(), MAX_TEXTS)
+        return f"Nemenyi's test decides {pairs}" if pairs else "Nemenyi's test tells no two models apart"
 
     def lines(self) -> list[str]:
         """Return sentences about the ranks and the tests, one per line; the notes come last."""
@@ -217,17 +228,12 @@ class AcrossDatasets:
         ranks = ", ".join(f"{model} {rank:.2f}" for model, rank in zip(self.models, self.table["mean_rank"]))
         lines = [f"{start} over {counted(self.n_datasets, 'dataset')} (1 is best): {ranks}"]
         lines = lines if self.n_datasets else [f"{start}: no dataset has values of all models"]
-        lines += [] if self.friedman is None else [_friedman_line(self.friedman, self.alpha)]
-        lines += [] if self.nemenyi is None else [self._pair_line(self.nemenyi)]
+        if self.friedman is not None and self.nemenyi is not None:
+            kind = f"chi-square {self.friedman.chi2:.2f}, {'exact' if self.friedman.is_exact else 'F distribution'}"
+            found = f"Friedman's test: {p_equals(self.friedman.p_value, self.alpha)} ({kind})"
+            size = f"critical difference {self.nemenyi.critical_difference:.2f}, significance level {self.alpha:g}"
+            lines.append(f"{found}; {self._decisions()} ({size} for {counted(len(self.pairs), 'pair')} together)")
         return [printable(line) for line in [*lines, *(f"note: {note}" for note in self.notes)]]
-
-    def _pair_line(self, test: Nemenyi) -> str:
-        """Return the sentence about Nemenyi's test of all pairs."""
-        better = f"better: {self.told_apart}" if self.told_apart else "no pair is told apart"
-        return (
-            f"Nemenyi's test: two models are told apart if their mean ranks differ by {test.critical_difference:.2f} "
-            f"or more (significance level {self.alpha:g} for all {counted(len(self.pairs), 'pair')} together); {better}"
-        )
 
     def _order(self) -> list[int]:
         """Return the columns of `values`, best mean rank first."""
@@ -306,16 +312,4 @@ def general_cautions(n_datasets: int) -> Iterator[str]:
     yield (
         "the datasets are the observations of these tests; datasets made from each other, such as FB15k and FB15k-237, "
         "are not independent"
-    )
-
-
-def _friedman_line(test: Friedman, alpha: float) -> str:
-    """Return the sentence about Friedman's test."""
-    freedom = test.n_models - 1
-    verdict = "the models differ" if test.p_value <= alpha else "no difference between the models is found"
-    kind = "exact" if test.is_exact else "F distribution"
-    f = "" if np.isinf(test.f) else f", F {test.f:.2f} with {freedom} and {freedom * (test.n_datasets - 1)}"
-    return (
-        f"Friedman's test: {verdict}, {p_equals(test.p_value, alpha)} ({kind}; chi-square {test.chi2:.2f} with "
-        f"{freedom} degrees of freedom{f})"
     )

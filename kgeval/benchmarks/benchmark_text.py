@@ -51,7 +51,7 @@ def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
 def _details(benchmark: Benchmark) -> list[str]:
     """Return the clauses that the headline does not say, each as a sentence of its own."""
     parts = [part.removeprefix(f"{heading_of(benchmark.metric)}: ") for part in benchmark.verdict.more]
-    return [with_capital(part) if part.startswith("undecided on ") else part for part in parts]
+    return [with_capital(part, (*benchmark.models, *benchmark.datasets)) for part in parts]
 
 
 def moved_lines(benchmark: Benchmark) -> list[str]:
@@ -73,7 +73,7 @@ def moved_lines(benchmark: Benchmark) -> list[str]:
 
 def _doubts(benchmark: Benchmark) -> list[str]:
     """Return the first caution if it says that separate spreads decide otherwise; it stands below the verdict."""
-    return [f"note: {note}" for note in benchmark.notes[:1] if re.search(r"spread='separate' decides [1-9]", note)]
+    return [f"note: {note}" for note in benchmark.notes[:1] if re.search(r"spread='separate' .* otherwise: ", note)]
 
 
 def notes_on_method(benchmark: Benchmark) -> Iterator[str]:

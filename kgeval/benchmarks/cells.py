@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from kgeval.audit import leak_notes
-from kgeval.base.checks import check_one_of, grouped, listed
+from kgeval.base.checks import check_one_of, counted, grouped, listed
 from kgeval.base.wording import enough_decimals, written
 from kgeval.benchmarks.runs import Run
 from kgeval.benchmarks.verdict import cells_words
@@ -261,8 +261,9 @@ def benchmark_notes(
         is_other = is_tested & (apart["better"] != differences["better"])
         rows = differences[is_other].to_dict("records")
         others = [f"{row['first']} - {row['second']} on {row['dataset']}" for row in rows]
-        n = f"{len(others):,} of {is_tested.sum():,} tests of models with several runs otherwise{': ' * bool(others)}"
-        yield f"{note}; spread='separate' decides {n}{listed(others, MAX_PLACES)}"
+        tests = f"{counted(int(is_tested.sum()), 'test')} of models with several runs"
+        found = f"{len(others):,} of {tests} otherwise: {listed(others, MAX_PLACES)}" if others else f"{tests} alike"
+        yield f"{note}; spread='separate' decides {found}"
     by_entity = merged_notes(_entity_notes(parts, leading, differences, terms))
     yield from (text for _, text in by_entity if "and contains 0" in text)
     yield from _leaks(parts, leading)

@@ -80,11 +80,11 @@ def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
         answers = _best_parts(benchmark, leaders)
     else:
         answers = dict.fromkeys(_baseline_parts(benchmark, benchmark.terms.baseline), True)
-    tests = tuple(_test_parts(benchmark))
-    headline, more, remarks = "; ".join([*answers, *none]), tests, (*none, *tests)
+    overall, tests = [*filter(None, [benchmark.across().answer])], [*_test_parts(benchmark)]
+    headline, more, remarks = "; ".join([*answers, *none]), (*overall, *tests), (*overall, *none, *tests)
     if len(headline) > MAX_HEADLINE or (leaders and len(benchmark.datasets) > 1):
         headline = _headline(benchmark, leaders)
-        more = (*(answer for answer, tells_more in answers.items() if tells_more), *remarks)
+        more = (*overall, *(answer for answer, tells_more in answers.items() if tells_more), *none, *tests)
     return BenchmarkVerdict((*answers, *remarks), leaders, benchmark.metric, headline, more, remarks)
 
 

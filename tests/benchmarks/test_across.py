@@ -95,12 +95,14 @@ def test_lines(scipy_stats):
     assert found.groups == (("C", "A", "B"), ("A", "B", "D"))
     assert found.lines() == [
         "mean ranks by MRR over 8 datasets (1 is best): C 1.00, A 2.50, B 2.50, D 4.00",
-        "Friedman's test: the models differ, p < 0.0001 (exact; chi-square 21.60 with 3 degrees of freedom, F 63.00 "
-        "with 3 and 21)",
-        "Nemenyi's test: two models are told apart if their mean ranks differ by 1.66 or more (significance level 0.05 "
-        "for all 6 pairs together); better: C over D",
+        "Friedman's test: p < 0.0001 (chi-square 21.60, exact); Nemenyi's test decides C over D (critical difference "
+        "1.66, significance level 0.05 for 6 pairs together)",
         f"note: {RELATED}",
     ]
+    assert found.answer == "best mean rank over 8 datasets: C, 1.00 (Nemenyi's test decides C over D)"
+    tied = AcrossDatasets.of(pd.DataFrame([[0.3, 0.2], [0.2, 0.3]], columns=list("AB")), "mrr", True)
+    assert tied.answer == "best mean rank over 2 datasets: A and B, 1.50 (no test over datasets)"
+    assert AcrossDatasets.of(VALUES.iloc[:1], "mrr", True).answer == ""
     text = repr(found)
     assert text.startswith(found.lines()[0])
     assert text.splitlines()[-4].split() == ["C", "1.0000", "8", "8"]

@@ -5,15 +5,12 @@ import re
 
 import benchmark_cases as cases
 import numpy as np
-import pandas as pd
 import pytest
 
 import kgeval as kg
 from kgeval.base.wording import signed
-from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.benchmarks.benchmark_text import brief_notes
 from kgeval.cli import main
-from kgeval.cli.commands.benchmark import across_lines
 
 
 @pytest.fixture(scope="module")
@@ -80,29 +77,11 @@ def test_files_with_names_need_no_option(capsys, files, bench):
     for row in bench.differences.to_dict("records"):
         assert f"{signed(row['difference'])} [{signed(row['low'])}, {signed(row['high'])}]" in text
     assert all(line in text for line in [*bench.description(), *bench.notes_on_method(), *brief_notes(bench)])
-    assert all(line in text for line in bench.across().lines())
-
-
-def test_mean_ranks_and_their_tests_take_two_lines():
-    """Then come notes about these datasets; where nothing is tested, all lines."""
-
-    def across(rows):
-        return AcrossDatasets.of(pd.DataFrame(rows, columns=list("ABC")), "mrr", higher_is_better=True)
-
-    turned = [[0.3, 0.2, 0.1], [0.2, 0.3, 0.1], [0.1, 0.2, 0.3], [0.3, 0.1, 0.2], [0.2, 0.1, 0.3], [0.1, 0.3, 0.2]]
-    said = "Friedman's test: p = 1.0000; Nemenyi's tells no two models apart (critical difference 1.35)"
-    assert across_lines(across(turned)) == [
-        "mean ranks by MRR over 6 datasets (1 is best): A 2.00, B 2.00, C 2.00",
-        said,
-    ]
-    few = across_lines(across(turned[:4]))
-    assert few[1].endswith("(critical difference 1.66); 4 datasets show only very large differences")
-    assert len(few) == 2
-    missing = across_lines(across([*turned, [0.1, float("nan"), 0.2]]))
-    assert missing[2:] == ["note: 1 dataset left out: 6 (no value of B)"]
-    decided = across_lines(across([[0.3, 0.2, 0.1]] * 6))
-    assert decided[1:] == ["Friedman's test: p = 0.0001; Nemenyi's: A over C (critical difference 1.35)"]
-    assert across_lines(across(turned[:2])) == across(turned[:2]).lines()
+    ranks, *notes = bench.across().lines()
+    assert f"\n{ranks}\n" in text
+    assert [note in text for note in notes] == [
+        True
+    ]  # why there is no test; what all tests over datasets assume is not said
 
 
 def test_quiet_leaves_the_tables_and_the_verdict(capsys, one, bench, given):

@@ -10,8 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 import kgeval
-from kgeval.base.wording import p_equals, printable
-from kgeval.benchmarks.across import AcrossDatasets, general_cautions
+from kgeval.benchmarks.across import general_cautions
 from kgeval.benchmarks.benchmark_text import answer_texts, brief_notes
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
@@ -25,7 +24,6 @@ from kgeval.metrics.default_metrics import BRIEF_METRICS
 from kgeval.report import write_benchmark_page
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.run_names import MODEL, SEED
-from kgeval.stats.across_datasets import FEW_DATASETS
 from kgeval.stats.runs import SPREADS
 
 MIN_DATASETS, MIN_MODELS = 2, 3  # smallest numbers for the text about all datasets together
@@ -195,31 +193,14 @@ def _as_text(benchmark: Benchmark, groups: dict[str, pd.DataFrame], options: arg
     screen = options.screen
     parts = answer_texts(benchmark, screen)
     if len(benchmark.datasets) >= MIN_DATASETS and len(benchmark.models) >= MIN_MODELS:
-        parts.append(screen.lines(across_lines(benchmark.across())))
+        across = benchmark.across()
+        general = {f"note: {note}" for note in general_cautions(across.n_datasets)}
+        parts.append(screen.lines([line for line in across.lines() if line not in general]))
     parts += [group_text(frame, options.limit or LIMIT, screen) for frame in groups.values()]
     if not options.quiet:
         parts.append(screen.dim(screen.lines([*benchmark.description(), *benchmark.notes_on_method()])))
         parts += [screen.lines(brief_notes(benchmark))] if benchmark.notes else []
     return "\n\n".join([*parts, *([page] if page else [])])
-
-
-def across_lines(across: AcrossDatasets) -> list[str]:
-    """Return the lines about all datasets together: mean ranks, the tests in brief, and notes about these datasets.
-
-    Parameters
-    ----------
-    across : AcrossDatasets
-    """
-    ranks, *tests = across.lines()
-    if across.friedman is None or across.nemenyi is None:
-        return [ranks, *tests]
-    n, told_apart = across.n_datasets, across.told_apart
-    found = f"Nemenyi's: {told_apart}" if told_apart else "Nemenyi's tells no two models apart"
-    found += f" (critical difference {across.nemenyi.critical_difference:.2f})"
-    few = f"; {n} datasets show only very large differences" if n < FEW_DATASETS else ""
-    said = printable(f"Friedman's test: {p_equals(across.friedman.p_value, across.alpha)}; {found}{few}")
-    known = set(general_cautions(n))
-    return [ranks, said, *(f"note: {note}" for note in across.notes if note not in known)]
 
 
 def _as_json(benchmark: Benchmark, groups: dict[str, pd.DataFrame], limit: int | None) -> str:
