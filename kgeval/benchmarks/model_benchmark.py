@@ -28,10 +28,10 @@ from kgeval.benchmarks.verdict import BenchmarkVerdict, benchmark_verdict
 from kgeval.comparison.alignment import Alignment
 from kgeval.comparison.differences import read_keys
 from kgeval.comparison.margins import KINDS, check_margin, largest_difference, margin_rows, with_support
-from kgeval.comparison.rows import Compared, Pair, row_of
+from kgeval.comparison.rows import Compared, Pair, chosen_pair, row_of
 from kgeval.display.fields import csv_text, frame_fields
 from kgeval.display.media import latex_table, narrow_markdown
-from kgeval.errors import MetricError, ProtocolError
+from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import BRIEF_METRICS
 from kgeval.results.clustering import CLUSTERS
@@ -174,12 +174,8 @@ class Benchmark(Compared):
         name = check_one_of("dataset", only if dataset is None else dataset, self.datasets)
         rows, baseline = tables.placed_rows(self), self.terms.baseline
         order = [row["model"] for row in rows if row["dataset"] == name and math.isfinite(row["mean"])]
-        firsts = [model for model in order if model != second]
-        one = check_one_of("first", firsts[0] if first is None and firsts else first, self.models)
-        rivals = [model for model in (baseline, *order) if model not in (None, one)]
-        other = check_one_of("second", rivals[0] if second is None and rivals else second, self.models)
-        if one == other:
-            raise ProtocolError(f"first and second must be two different models; got {one!r} twice")
+        models, rivals = [*dict.fromkeys([*order, *self.models])], self.models if baseline is None else [baseline]
+        one, other = chosen_pair(first, second, models, lambda model: self.models if model == baseline else rivals)
         total = 0.0
         if baseline in (None, one, other):  # else the two models have no test over all ranks
             row = row_of(self.differences, self.metric, one, other, name)

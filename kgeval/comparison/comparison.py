@@ -42,14 +42,14 @@ from kgeval.comparison.groups import groups_by
 from kgeval.comparison.margins import equivalence_table
 from kgeval.comparison.names import check_rivals, models_of, several_results
 from kgeval.comparison.panels import comparison_panel
-from kgeval.comparison.rows import Compared, best_first, decided_rows, model_order, pairs_of, row_of
+from kgeval.comparison.rows import Compared, best_first, chosen_pair, decided_rows, model_order, pairs_of, row_of
 from kgeval.comparison.tables import answer_text, values_text
 from kgeval.comparison.texts import brief_header, header_lines
 from kgeval.comparison.verdict import Verdict, verdict_of
 from kgeval.data.frames import with_labels
 from kgeval.data.known import SETTINGS
 from kgeval.display.differences import screen_differences
-from kgeval.errors import MetricError, ProtocolError
+from kgeval.errors import MetricError
 from kgeval.metrics.base import Metric, split_list
 from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.grammar import display_of
@@ -494,13 +494,7 @@ class Comparison(Compared):
     def _model_indices(self, first: str | None, second: str | None, metric: str) -> tuple[int, int]:
         """Return the indices of two models, given their names; see `by` for the defaults."""
         order = self.names if len(self.names) == 2 else model_order(self, metric)
-        firsts = [name for name in order if name != second]
-        one = check_one_of("first", firsts[0] if first is None else first, self.names)
-        rivals = self.rivals(one)
-        others = [*(name for name in order if name in rivals), *(name for name in order if name != one)]
-        other = check_one_of("second", others[0] if second is None else second, self.names)
-        if one == other:
-            raise ProtocolError(f"first and second must be two different models; got {one!r} twice")
+        one, other = chosen_pair(first, second, order, self.rivals)
         return self.names.index(one), self.names.index(other)
 
     def _label(self, metric: str | Metric) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -108,25 +108,9 @@ class Compared:
         """1 - confidence: a difference is decided if its ``p_corrected`` is at most `alpha`."""
         return self.terms.alpha
 
-    @names_unknown_arguments()
-    def significant(self, alpha: float | None = None) -> pd.DataFrame:
-        """Return the rows of `differences` that are decided.
-
-        Parameters
-        ----------
-        alpha : float, optional
-            Only `alpha` of the comparison: intervals and decisions belong to it.
-
-        Raises
-        ------
-        MetricError
-            If `alpha` is another one.
-        """
-        if alpha not in (None, self.alpha):
-            raise MetricError(
-                f"the differences were decided at {self.alpha:g}, the level of the comparison; got alpha={alpha}. For "
-                "another level, call compare(..., confidence=1 - alpha)"
-            )
+    @names_unknown_arguments(alpha="compare(..., confidence=1 - alpha), which all decisions belong to")
+    def significant(self) -> pd.DataFrame:
+        """Return the rows of `differences` that are decided."""
         return self.differences[(self.differences["better"] != "").to_numpy()].reset_index(drop=True)
 
 
@@ -402,6 +386,35 @@ def model_order(comparison: Comparison, metric: str = "") -> list[str]:
     label = metric or next(iter(comparison.keys))
     higher_is_better = bool(comparison.keys[label].higher_is_better)
     return best_first(dict(zip(comparison.names, comparison.values[label].tolist())), higher_is_better)
+
+
+def chosen_pair(
+    first: str | None, second: str | None, order: Sequence[str], rivals: Callable[[str], Collection[str]]
+) -> tuple[str, str]:
+    """Return the names of two models: those given, else the best one and the next one that it was tested against.
+
+    Parameters
+    ----------
+    first, second : str, optional
+    order : sequence of str
+        The names of all models, best first.
+    rivals : function
+        Takes a name and returns the names of the models that it was tested against.
+
+    Raises
+    ------
+    ProtocolError
+        If no model has the name, or both names are the same.
+    """
+    names = sorted(order)
+    firsts = [*(name for name in order if name != second), second]
+    one = check_one_of("first", firsts[0] if first is None else first, names)
+    others = [name for name in order if name != one]
+    tested = [name for name in others if name in rivals(one)]
+    other = check_one_of("second", [*tested, *others, one][0] if second is None else second, names)
+    if one == other:
+        raise ProtocolError(f"first and second must be two different models; got {one!r} twice")
+    return one, other
 
 
 def difference_words(row: Mapping[Any, Any], decimals: int, alpha: float) -> str:

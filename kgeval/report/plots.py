@@ -26,15 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from kgeval.base.checks import (
-    GONE,
-    answers_old_names,
-    check_positive_int,
-    counted,
-    grouped,
-    names_unknown_arguments,
-    shows_only,
-)
+from kgeval.base.checks import GONE, answers_old_names, check_positive_int, counted, names_unknown_arguments, shows_only
 from kgeval.base.terminal import distinct_labels
 from kgeval.base.wording import printable
 from kgeval.benchmarks.across import AcrossDatasets
@@ -611,12 +603,11 @@ def _best_first(results: Any) -> Any:
         raise MetricError(f"this plot shows the ranks of one dataset; pass results of one of {datasets}")
     higher = bool(results.keys[results.metric].higher_is_better)
     order = best_first(dict(zip(results.models, results.values[results.datasets[0]].tolist())), higher)
-    runs_of = grouped((run.model, (run.name, result)) for run, result in results.results.items())
     found = dict[str, Any]()
     for model in order:
-        runs = sorted(runs_of[model], key=lambda item: item[1][results.metric])
-        name, result = runs[(len(runs) - 1) // 2]
-        found[name if len(runs) > 1 else model] = result
+        runs = [item for item in results.results.items() if item[0].model == model]
+        run, result = sorted(runs, key=lambda item: item[1][results.metric])[(len(runs) - 1) // 2]
+        found[run.name if len(runs) > 1 else model] = result
     return found
 
 
