@@ -648,7 +648,7 @@ MUTANTS = (
         "if not models or models[i] is None or models[i] != models[j]] or pairs",
         "if True] or pairs"),
     Mutant("C34", "levels_are_all_that_of_the_first_test", "stats/corrections.py", CORRECTED,
-        "levels = alpha / np.arange(n, 0, -1)",
+        "levels = (alpha / np.arange(n, 0, -1))[first_equal]",
         "levels = np.full(n, alpha / max(n, 1))"),
     Mutant("H7", "spreads_of_seeds_are_those_of_the_pair_alone", "stats/runs.py", SEEDS,
         "pooled = None if is_separate else (of_runs, of_both, freedom)",

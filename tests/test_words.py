@@ -33,7 +33,6 @@ about: a format or a registered dataset in one line
 across: the models of a benchmark ranked over its datasets, to draw
 address: where a Ray cluster is
 against: file of the baseline
-alpha: significance level, 1 - confidence
 answers: the ranked answers of predictions
 arrays: the library whose arrays a function takes
 as: the tool whose protocol and numbers are wanted

@@ -116,25 +116,27 @@ def without_copied(models: Iterable[tuple[str, float, Mapping[str, Any]]], which
     Examples
     --------
     >>> without_copied([("A", 0.5, {"without_copied": {"n": 40, "mrr": 0.25}}), ("B", 0.5, {})])
-    'MRR without them: 0.2500 of A (40 ranks)'
+    'MRR without them (40 ranks): 0.2500 of A'
     >>> print(without_copied([("A, again", 0.5, {"without_copied": {"n": 40, "mrr": 0.25}})]))
-    MRR without them: 0.2500 of "A, again" (40 ranks)
+    MRR without them (40 ranks): 0.2500 of "A, again"
     >>> without_copied([("A", 0.5, {"without_copied": {"n": 0}})])
     'no rank without them'
     """
     by_all = sorted(models, key=lambda model: -model[1])
     given = [(quoted(name), fact) for name, _, facts in by_all if (fact := facts.get(WITHOUT_COPIED))]
     known = sorted(given, key=lambda one: -one[1].get("mrr", 0.0))
-    order = "" if known == given else ", in another order than over all ranks"
-    order = ", in another order behind these" if order and known[:MAX_NAMED] == given[:MAX_NAMED] else order
+    is_first = known[:MAX_NAMED] == given[:MAX_NAMED]
+    about = [] if known == given else [f"the order{' of the other models' * is_first} changes"]
     whole = {quoted(name): mrr for name, mrr, _ in by_all}
-    order += ", higher than over all ranks" if all(one.get("mrr", 0.0) > whole[name] for name, one in given) else ""
+    about += ["higher than over all ranks"] if all(one.get("mrr", 0.0) > whole[name] for name, one in given) else []
     found = [(name, written(fact["mrr"], 4), counted(int(fact["n"]), "rank")) for name, fact in known if "mrr" in fact]
     if not found:
         return f"no rank without {which}" if known else ""
     is_same = len({n for *_, n in found}) == 1
     values = [f"{value}{f' of {name}' if name else ''}{'' if is_same else f' ({n})'}" for name, value, n in found]
-    return f"MRR without {which}{order}: {listed(values, MAX_NAMED)}{f' ({found[0][2]})' if is_same else ''}"
+    about = [found[0][2], *about] if is_same else about
+    words = f" ({'; '.join(about)})" if about else ""
+    return f"MRR without {which}{words}: {listed(values, MAX_NAMED)}"
 
 
 def mean_of(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

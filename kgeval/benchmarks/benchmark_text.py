@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kgeval.base.checks import counted, listed
 from kgeval.base.terminal import Screen
 from kgeval.base.wording import shown_line, with_capital
-from kgeval.benchmarks.tables import best_pairs, mean_table, pair_table, paper_table
+from kgeval.benchmarks.tables import best_pairs, mean_table, pair_table, paper_table, table_notes
 from kgeval.comparison.texts import exchangeable_words, holm_words, swaps_words
 from kgeval.comparison.verdict import model_name, shown_name
 from kgeval.display import html
@@ -32,7 +32,9 @@ POOLED = "all models vary alike over seeds (else up to 11% of tables err, not 5%
 
 
 def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
-    """Return verdict with a line for each detail, table of means and, if there are any, of differences, for a terminal.
+    """Return verdict with a line for each detail, means and, if there are any, differences, for a terminal.
+
+    Of several models and datasets, the means of each metric have a table with a column for each dataset.
 
     Parameters
     ----------
@@ -40,22 +42,29 @@ def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
     screen : Screen
     """
     headline = screen.bold(screen.wrapped(benchmark.verdict.headline))
-    said = [headline, screen.lines([*_details(benchmark), *moved_lines(benchmark), *_doubts(benchmark)])]
-    tables = [mean_table(benchmark), *([pair_table(benchmark, screen)] if len(benchmark.differences) else [])]
+    said = [headline, screen.lines([*answer_details(benchmark), *moved_lines(benchmark), *_doubts(benchmark)])]
+    tables = [mean_table(benchmark)]
     if min(len(benchmark.models), len(benchmark.datasets)) > 1:
-        first, *others = metric_as_group(paper_table(benchmark, [benchmark.metric]).columns)
-        tables.insert(0, Table([replace(first, heading=heading_of(benchmark.metric)), *others]))
+        grids = {metric: metric_as_group(paper_table(benchmark, [metric]).columns) for metric in benchmark.keys}
+        tables = [Table([replace(one[0], heading=heading_of(of)), *one[1:]]) for of, one in grids.items()]
+        whole = "intervals: --to csv, in Python .table"
+        tables[-1] = replace(tables[-1], notes=[*table_notes(benchmark), ("", whole)])
+    tables += [pair_table(benchmark, screen)] if len(benchmark.differences) else []
     return ["\n".join(filter(None, said)), *(text_table(table, screen) for table in tables)]
 
 
-def _details(benchmark: Benchmark) -> list[str]:
-    """Return the clauses that the headline does not say, each as a sentence of its own."""
-    parts = [part.removeprefix(f"{heading_of(benchmark.metric)}: ") for part in benchmark.verdict.more]
-    return [with_capital(part, (*benchmark.models, *benchmark.datasets)) for part in parts]
+def answer_details(benchmark: Benchmark) -> list[str]:
+    """Return the clauses that the headline does not say, each as a sentence; a table has the answers on datasets.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    """
+    return [with_capital(part, (*benchmark.models, *benchmark.datasets)) for part in benchmark.verdict.remarks]
 
 
 def moved_lines(benchmark: Benchmark) -> list[str]:
-    """Return where the best model loses most on each dataset; of one dataset, also where it gains most.
+    """Return where the best model of each dataset loses most; of one dataset, also where it gains most.
 
     Parameters
     ----------
@@ -64,9 +73,9 @@ def moved_lines(benchmark: Benchmark) -> list[str]:
     metric, found = benchmark.metric, benchmark.relations
     if len(benchmark.datasets) > 1:
         losses = [moved_words(frame, metric, verbs=(None, "")) or "none" for frame in found.values()]
-        rivals = (f"{shown_name(name)} to {model_name(one.attrs['models'][1])}" for name, one in found.items())
-        text = "; ".join(map(": ".join, zip(rivals, losses)))
-        return [f"Largest losses on {text}"] if {*losses} - {"none"} else []
+        pairs = [map(model_name, frame.attrs["models"]) for frame in found.values()]
+        of = [f"{one} on {shown_name(name)} to {other}" for (one, other), name in zip(pairs, found)]
+        return [f"Largest losses of {'; of '.join(map(': '.join, zip(of, losses)))}"] if {*losses} - {"none"} else []
     frames = [frame for frame in found.values() if len(frame) > 1]
     return gains_and_losses(frames[0], metric, list(map(model_name, frames[0].attrs["models"]))) if frames else []
 
@@ -96,7 +105,7 @@ def notes_on_method(benchmark: Benchmark) -> Iterator[str]:
         how.append(f"Student's t ({'seeds and triples' if several else 'clusters overlap'})")
     if is_swapped.any():
         which = "" if is_swapped.all() else " between single runs"
-        how.append(f"{swaps_words(tested, 9_999)} of ranks by {terms.cluster} (seed 0; smaller p: a bound){which}")
+        how.append(f"{swaps_words(tested, 9_999, 0)} of ranks by {terms.cluster}{which}")
     yield f"tested: {heading} by {listed(how)}, two-sided; {holm_words(len(tested), '', terms.alpha)}"
     if is_swapped.any() and not benchmark.keys[terms.metric].higher_is_better:
         yield exchangeable_words([heading])
@@ -125,14 +134,14 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     ----------
     benchmark : Benchmark
     """
-    verdict, pairs = benchmark.verdict, [pair_table(benchmark)] if len(benchmark.differences) else []
-    best = best_pairs(benchmark)
-    first, is_several = [benchmark.metric], len(benchmark.datasets) > 1
+    first, is_several, best = [benchmark.metric], len(benchmark.datasets) > 1, best_pairs(benchmark)
+    pairs = [pair_table(benchmark)] if is_several and len(benchmark.differences) else []
+    said = *answer_details(benchmark), *moved_lines(benchmark)
     means = paper_table(benchmark, first) if is_several else mean_table(benchmark, first)
     shown = replace(means, columns=metric_as_group(means.columns)[not is_several :])
     return html.panel(
-        verdict.headline,
-        *(html.line(unbroken(shown_line(f"{part}."))) for part in (*_details(benchmark), *moved_lines(benchmark))),
+        benchmark.verdict.headline,
+        *(html.line(unbroken(shown_line(f"{part}."))) for part in said),
         html_table(shown),
         None if best is None else html_table(best),
         html.lines([f"{note}." for note in benchmark.notes[:MAX_NOTES]]),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # these modules import this one
 MAX_ROWS = 12  # differences in a terminal; if there are more, only those of the best models
 CHANCE = ""  # in place of a model, whose name is never empty
 MARK = "†"  # differs significantly from the baseline
+Rows = list[dict[Any, Any]]
 
 
 def bold_models(benchmark: Benchmark, dataset: str) -> set[str]:
@@ -98,7 +99,7 @@ def mean_cells(benchmark: Benchmark) -> dict[tuple[str, str, str], Cell]:
     return cells
 
 
-def placed_rows(benchmark: Benchmark) -> list[dict[Any, Any]]:
+def placed_rows(benchmark: Benchmark) -> Rows:
     """Return the rows of `Benchmark.table` of the primary metric, dataset by dataset, best first on each.
 
     Parameters
@@ -183,8 +184,8 @@ def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> tuple[Table, list[s
 def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
     """Return the table of differences in the primary metric, those of the best models first.
 
-    If there are more than `MAX_ROWS` differences, only those of the best model of each dataset are shown; a note has
-    the number of the others.
+    If there are more than `MAX_ROWS` differences, those of the best model of each dataset are shown, or if these are
+    more, of the two best ones; a note has the number of the others.
 
     Parameters
     ----------
@@ -193,13 +194,16 @@ def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
         As in `kgeval.display.differences.shown_differences`.
     """
     rows, n_all = pair_rows(benchmark, MAX_ROWS), len(benchmark.differences)
+    which = "without the best model of a dataset"
+    if len(rows) > MAX_ROWS and benchmark.terms.baseline is None:
+        rows, which = _first_pairs(rows), "other than of the two best models of each dataset"
     is_several, alpha = len(benchmark.datasets) > 1, benchmark.alpha
     shown = shown_differences(rows, alpha, has_datasets=is_several, has_metrics=False, screen=screen)
     if len(rows) == n_all:
         return shown
     left_out = (
-        f"{n_all - len(rows):,} of {n_all:,} differences are not shown (those without the best model of a dataset); "
-        "all: --to csv --differences, in Python .differences"
+        f"{n_all - len(rows):,} of {n_all:,} differences are not shown (those {which}); all: --to csv --differences, "
+        "in Python .differences"
     )
     return replace(shown, notes=[*shown.notes, ("", left_out)])
 
@@ -217,13 +221,18 @@ def best_pairs(benchmark: Benchmark) -> Table | None:
     rows = [row for row in pair_rows(benchmark, MAX_ROWS) if row["decision"] != NO_RUN]
     rows = [row for row in rows if not benchmark.alignments[row["dataset"]].differing]
     is_several, alpha = len(benchmark.datasets) > 1, benchmark.alpha
-    rows = list({row["dataset"]: row for row in reversed(rows)}.values())[::-1] if is_several else rows
+    rows = _first_pairs(rows) if is_several else rows
     flags: dict[str, Any] = {"has_metrics": False, "is_brief": True, "has_decisions": False}
     shown = shown_differences(rows, alpha, has_datasets=is_several, **flags) if rows else None
     return None if shown is None else replace(shown, notes=[*shown.notes, (BOLD, "decided")])
 
 
-def pair_rows(benchmark: Benchmark, most: float = math.inf) -> list[dict[Any, Any]]:
+def _first_pairs(rows: Rows) -> Rows:
+    """Return the first row of each dataset."""
+    return list({row["dataset"]: row for row in reversed(rows)}.values())[::-1]
+
+
+def pair_rows(benchmark: Benchmark, most: float = math.inf) -> Rows:
     """Return the rows of `Benchmark.differences`, dataset by dataset, those of the best model of each first.
 
     If there are more than `most`, and no baseline, those of the best models alone.

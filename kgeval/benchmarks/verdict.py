@@ -39,22 +39,15 @@ class BenchmarkVerdict(Clauses):
         The text of the key of the primary metric.
     headline : str
         Who is best on which datasets, by how much and how surely: the first clauses, or shorter words in their place.
-    more : tuple of str
-        The clauses that the headline does not say; where it has words of its own, all that tell more.
     remarks : tuple of str
-        The clauses that follow the answers: on which datasets there is no verdict and why, and those about the tests.
+        The clauses that follow the answers: which model has the best mean rank over the datasets, where there is no
+        verdict and why, and those about the tests.
     """
 
     leaders: dict[str, tuple[str, ...]]
     metric: str
     headline: str
-    more: tuple[str, ...]
     remarks: tuple[str, ...]
-
-    @property
-    def details(self) -> str:
-        """The clauses of `more`."""
-        return "; ".join(self.more)
 
 
 def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
@@ -70,7 +63,7 @@ def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
     """
     if len(benchmark.models) == 1:
         answer, alone = _of_one(benchmark), ("one model, so there is no difference to test",)
-        return BenchmarkVerdict((answer, *alone), {}, benchmark.metric, answer, alone, alone)
+        return BenchmarkVerdict((answer, *alone), {}, benchmark.metric, answer, alone)
     leaders, none = dict[str, tuple[str, ...]](), list[str]()
     if benchmark.terms.baseline is None:
         for dataset in benchmark.datasets:
@@ -79,13 +72,13 @@ def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
             none += [f"no verdict on {shown_name(dataset)}: {shown_name(reason, MAX_REASON)}"] if reason else []
         answers = _best_parts(benchmark, leaders)
     else:
-        answers = dict.fromkeys(_baseline_parts(benchmark, benchmark.terms.baseline), True)
-    overall, tests = [*filter(None, [benchmark.across().answer])], [*_test_parts(benchmark)]
-    headline, more, remarks = "; ".join([*answers, *none]), (*overall, *tests), (*overall, *none, *tests)
+        answers = _baseline_parts(benchmark, benchmark.terms.baseline)
+    headline = "; ".join([*answers, *none])
     if len(headline) > MAX_HEADLINE or (leaders and len(benchmark.datasets) > 1):
         headline = _headline(benchmark, leaders)
-        more = (*overall, *(answer for answer, tells_more in answers.items() if tells_more), *none, *tests)
-    return BenchmarkVerdict((*answers, *remarks), leaders, benchmark.metric, headline, more, remarks)
+    further = [*filter(None, [benchmark.across().answer]), *none, *_test_parts(benchmark)]
+    remarks = tuple(part for part in further if part not in headline)
+    return BenchmarkVerdict((*answers, *further), leaders, benchmark.metric, headline, remarks)
 
 
 def _test_parts(benchmark: Benchmark) -> Iterator[str]:
@@ -195,12 +188,9 @@ def _of_one(benchmark: Benchmark) -> str:
     return f"{shown_name(model)}: {display_of(label).heading} {listed(texts)}"
 
 
-def _best_parts(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> dict[str, bool]:
-    """Return the parts of the sentence that name the best models, datasets with the same answer together.
-
-    Each comes with whether it tells more than a headline: it has numbers, or names several models.
-    """
-    datasets, parts = benchmark.datasets, dict[str, bool]()
+def _best_parts(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the parts of the sentence that name the best models, datasets with the same answer together."""
+    datasets, parts = benchmark.datasets, list[str]()
     has_numbers = len(datasets) <= MAX_WITH_NUMBERS
     apart = [(*leaders[dataset], *([dataset] if has_numbers else [])) for dataset in datasets]
     for places in grouped((key, dataset) for key, dataset in zip(apart, datasets) if leaders[dataset]).values():
@@ -210,12 +200,12 @@ def _best_parts(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> d
         if has_numbers:
             text += f": {_numbers(sentence)}"
         elif len(names) > 1:
-            text += f" between {_few(names)}"
+            text += f": {names[0]} leads, not told apart from {_few(names[1:])}"
             pair = f"{names[0]} - {names[1]}: " if len(names) > 2 else ""
             text += f" ({pair}{sentence.difference(sentence.leaders[1])})" if len(places) == 1 else ""
         text = f"U{text[1:]}" if text.startswith("undecided on") and not parts else text
         text = text if has_numbers or parts else f"{sentence.title}: {text}"
-        parts[text] = has_numbers or len(names) > 1
+        parts.append(text)
     return parts
 
 

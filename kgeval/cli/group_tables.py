@@ -10,6 +10,7 @@ import pandas as pd
 from kgeval.base.checks import counted
 from kgeval.base.terminal import Screen
 from kgeval.base.wording import printable
+from kgeval.display.differences import largest_moves
 from kgeval.display.media import format_frame
 from kgeval.errors import ProtocolError
 from kgeval.metrics.grammar import display_of
@@ -45,7 +46,7 @@ def check_limit(limit: int | None) -> None:
 
 
 def joined(frames: Mapping[str, pd.DataFrame], limit: int | None, name: str) -> pd.DataFrame:
-    """Return the first rows of several tables as one, with the name of each table in the index.
+    """Return the largest gains and losses of several tables as one, with the name of each table in the index.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def joined(frames: Mapping[str, pd.DataFrame], limit: int | None, name: str) -> 
     name : str
         What the tables are for, such as ``"dataset"``.
     """
-    return pd.concat({key: frame.iloc[:limit] for key, frame in frames.items()}, names=[name])
+    return pd.concat({key: largest_moves(frame, limit or len(frame)) for key, frame in frames.items()}, names=[name])
 
 
 def group_text(frame: pd.DataFrame, limit: int, screen: Screen) -> str:
@@ -71,9 +72,9 @@ def group_text(frame: pd.DataFrame, limit: int, screen: Screen) -> str:
     screen : Screen
     """
     first, second = frame.attrs["models"]
-    column, n, shown = frame.index.name, frame.attrs["groups"], frame.iloc[:limit]
+    column, n, shown = frame.index.name, frame.attrs["groups"], largest_moves(frame, limit)
     heading, on = display_of(frame.attrs["metric"]).heading, "".join(f" on {name}" for name in frame.attrs["datasets"])
-    amount = f"the {len(shown):,} of {n:,} groups that contribute most" if len(shown) < n else counted(n, "group")
+    amount = f"largest gains and losses, {len(shown):,} of {n:,} groups" if len(shown) < n else counted(n, "group")
     title = f"{first} - {second} in {heading} by {column}{on}: {amount}; intervals corrected for {counted(n, 'test')}"
     title += ", none where too few triples differ" if shown["low_corrected"].isna().any() else ""
     shown = shown.drop(columns=["low", "high", *([] if shown["reversed"].any() else ["reversed"])])

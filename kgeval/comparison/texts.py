@@ -204,17 +204,17 @@ def _models(names: Sequence[str], n_models: int) -> str:
     return names[0] if len(names) == 1 else listed(shown, MAX_NAMED if len(names) > MAX_FULL else None)
 
 
-def swaps_words(tested: pd.DataFrame, n_resamples: int) -> str:
+def swaps_words(tested: pd.DataFrame, n_resamples: int, seed: int) -> str:
     """Return how many swaps were tried: all, where a pair differs in so few clusters that these are not more.
 
     Parameters
     ----------
     tested : pandas.DataFrame
         Differences, with the column ``n_differing``.
-    n_resamples : int
+    n_resamples, seed : int
     """
     all_of = "all or " if (2.0 ** tested["n_differing"] <= n_resamples).any() else ""
-    return f"{all_of}{n_resamples:,} random swaps"
+    return f"{all_of}{n_resamples:,} random swaps (seed {seed}; smaller p by Bentkus's bound)"
 
 
 def _test_lines(comparison: Comparison) -> Iterator[str]:
@@ -225,9 +225,7 @@ def _test_lines(comparison: Comparison) -> Iterator[str]:
     is_swapped = bool((tested["test"] == "swaps").any())
     if is_swapped or not by_t:
         unit = "given cluster" if terms.cluster_name == "array" else terms.cluster_name
-        how.append(
-            f"{swaps_words(tested, terms.n_resamples)} of ranks by {unit} (seed {terms.seed}; smaller p: a bound)"
-        )
+        how.append(f"{swaps_words(tested, terms.n_resamples, terms.seed)} of ranks by {unit}")
     if by_t:
         how.append(f"Student's t in {listed(by_t)} (clusters overlap)")
     yield f"tested: {'; '.join(how)}, two-sided; {holm_words(int(table['p_corrected'].notna().sum()), '', terms.alpha)}"

@@ -368,8 +368,10 @@ def _relations(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
     sizes = frame[["value_first", "value_second"]].abs().max(axis=1)
     n_led, n_trailed = int((gaps > STATISTIC_ROUNDING * sizes).sum()), int((gaps < -STATISTIC_ROUNDING * sizes).sum())
     against = "" if len(sentence.values) == 2 else f" against {model_name(other)}"
+    n_sure = [int((frame["decided"] & of).sum()) for of in (gaps > 0.0, gaps < 0.0)]
+    sure = [f" ({f'{n:,}' if n else 'none'} significantly)" for n in n_sure]
     counts = {"leads on": n_led, "trails on": n_trailed, "is equal on": len(frame) - n_led - n_trailed}
-    shown = listed([f"{verb} {n:,}" for verb, n in counts.items() if n])
+    shown = listed([f"{verb} {n:,}{more}" for (verb, n), more in zip(counts.items(), [*sure, ""]) if n])
     text = f"it {shown} of {len(frame):,} relations{against}"
     lost = {column: frame.index[frame["reversed"]].tolist() for column, frame in groups.items()}
     trails = [f" and trails significantly on {_lost(column, labels)}" for column, labels in lost.items() if labels]

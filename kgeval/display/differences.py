@@ -220,6 +220,34 @@ def moved(groups: pd.DataFrame, metric: str, n: int) -> tuple[pd.DataFrame, pd.D
     return known[sizes > 0][:n], known[sizes < 0][:n]
 
 
+def largest_moves(groups: pd.DataFrame, limit: int) -> pd.DataFrame:
+    """Return the `limit` rows with the largest contributions, but at least a third of gains and of losses.
+
+    They come by contribution, the largest gain first; if all rows fit, they stay as they are.
+
+    Parameters
+    ----------
+    groups : pandas.DataFrame
+        From `kgeval.comparison.comparison.Comparison.by`; without contributions, the first rows.
+    limit : int
+
+    Examples
+    --------
+    >>> groups = pd.DataFrame({"contribution": [0.4, 0.3, 0.2, -0.1]}, index=list("abcd"))
+    >>> largest_moves(groups, 3).index.tolist(), largest_moves(groups, 4).index.tolist()
+    (['a', 'b', 'd'], ['a', 'b', 'c', 'd'])
+    """
+    if len(groups) <= limit or "contribution" not in groups.columns:
+        return groups[:limit]
+    ordered = groups.sort_values("contribution", ascending=False, kind="stable")
+    sizes = ordered["contribution"]
+    n_lost = int((sizes < 0.0).sum())
+    chosen = sizes.abs().nlargest(limit).index
+    n = int((sizes[chosen] < 0.0).sum())
+    n = min(max(n, limit // 3), limit - min(limit // 3, len(ordered) - n_lost), n_lost)
+    return pd.concat([ordered[: limit - n], ordered[len(ordered) - n :]])
+
+
 def moved_words(
     groups: pd.DataFrame, metric: str, n: int = 1, labels: Mapping[str, str] | None = None,
     verbs: tuple[str | None, str | None] = ("gains most on ", "loses most on "),
@@ -240,7 +268,7 @@ def moved_words(
     >>> columns = {"n": [52, 220], "difference": [0.0481, -0.0138], "contribution": [0.02, -0.01]}
     >>> groups = pd.DataFrame(columns, index=["likes", "/film/genre"]).assign(decided=[True, False])
     >>> moved_words(groups, "mrr")
-    'gains most on likes (+0.0481 × 52 ranks); loses most on /film/genre (-0.0138 × 220 ranks, undecided)'
+    'gains most on likes (+0.0481 over 52 ranks); loses most on /film/genre (-0.0138 over 220 ranks, undecided)'
     """
     said, parts = list[str](), [part for part in zip(verbs, moved(groups, metric, n)) if part[0] is not None]
     n_said = sum(len(part) for _, part in parts)
@@ -249,7 +277,7 @@ def moved_words(
     for verb, part in parts:
         digits = decimals_for(part["difference"], display_of(metric).decimals)
         places = [
-            f"{(labels or {}).get(str(label), shown_label(str(label)))} ({signed(row['difference'], digits)} × "
+            f"{(labels or {}).get(str(label), shown_label(str(label)))} ({signed(row['difference'], digits)} over "
             f"{counted(int(row['n']), *unit)}{'' if row['decided'] or are_open else ', undecided'})"
             for label, row in part.iterrows()
         ]

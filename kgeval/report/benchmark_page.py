@@ -17,11 +17,12 @@ from typing import Any
 import pandas as pd
 
 from kgeval._version import __version__
+from kgeval.audit import leak_notes
 from kgeval.base.checks import grouped, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
-from kgeval.base.wording import printable, shown_label, signed, with_capital
+from kgeval.base.wording import percent, printable, shown_label, signed, with_capital
 from kgeval.benchmarks.across import AcrossDatasets
-from kgeval.benchmarks.benchmark_text import moved_lines
+from kgeval.benchmarks.benchmark_text import answer_details, moved_lines
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.tables import CHANCE, MARK, best_pairs, mean_cells, pair_rows, placed_rows, table_notes
 from kgeval.comparison.rows import NO_RUN, row_of
@@ -101,9 +102,7 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     grave = [note for note in notes if not is_description(note)][: page.N_OPEN]
     rest = [note for note in notes if note not in grave]
     is_several, leads = min(len(benchmark.datasets), len(benchmark.models)) > 1, _leads(benchmark)
-    said = verdict.remarks if leads else verdict.more  # a table has the answers
-    details = [f"{with_capital('; '.join(said), names)}."] if said else []
-    details += [f"{line}." for line in moved_lines(benchmark)]
+    details = [f"{line}." for line in (*answer_details(benchmark), *moved_lines(benchmark))]
     means = _means(benchmark, cells, across.models)
     shown = page.Beside([_overview(benchmark, across, cells), *leads]) if is_several else means
     first: list[page.PagePart] = [shown, page.Lines(grave, "caution")]
@@ -138,16 +137,24 @@ def _named(models: Sequence[str], in_order: Sequence[str]) -> Column:
 def _overview(benchmark: Benchmark, across: AcrossDatasets, cells: Cells) -> Table:
     """Return the means of the primary metric, one row per model and one column per dataset, and the mean ranks."""
     models, heading = across.models, heading_of(benchmark.metric)
-    columns = [_named([*models, CHANCE], models)]
+    shares = dict[str, str]()
+    for run, result in benchmark.results.items():
+        fact = result.facts.get(leak_notes.WITHOUT_COPIED)
+        shares |= {run.dataset: percent(1 - fact["n"] / len(result.table))} if fact else {}
+    named, more = _named([*models, CHANCE], models), [Cell("may be copied")] if shares else []
+    columns = [replace(named, cells=[*named.cells, *more])]
     for name in benchmark.datasets:
         of_models = [replace(cells[model, name, benchmark.metric], interval="") for model in (*models, CHANCE)]
+        of_models += [Cell(shares.get(name, ""))] if more else []
         columns.append(Column(printable(shown_name(name, MAX_NAME)), of_models, key=printable(name)))
     ranks = Column.of_values("mean rank", list(zip(across.table["mean_rank"])), "mr")
-    columns.append(replace(ranks, cells=[*ranks.cells, Cell()]))
+    columns.append(replace(ranks, cells=[*ranks.cells, Cell(), *[Cell()] * len(more)]))
     spread = " ± SD over the seeds" if (benchmark.table["n_seeds"] > 1).any() else ""
     marks = f"{MARK}: decided against the baseline." if benchmark.terms.baseline is not None else BEST
     caption = f"{heading} on each dataset{spread}. {marks} Mean rank: over the datasets, 1 is best."
-    return Table(columns, faint=[len(models)], caption=caption, name="overview", kind="matrix fit")
+    caption += " May be copied: test triples that train gives away." if shares else ""
+    faint = [len(models), len(models) + 1][: 1 + len(more)]
+    return Table(columns, faint=faint, caption=caption, name="overview", kind="matrix fit")
 
 
 def _leads(benchmark: Benchmark) -> list[Table]:

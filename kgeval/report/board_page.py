@@ -30,7 +30,7 @@ from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 
 MAX_HEADLINE, N_LEADERS = 170, 3  # characters of two lines; leaders and datasets that a longer headline names
-MAX_BESIDE, MAX_MODELS = 6, 12  # tables that stand beside each other, with so many models
+MAX_BESIDE, MAX_MODELS = 6, 15  # tables that stand beside each other, with so many models
 MAX_NAME, MAX_PLACE = 24, 28  # characters of a name in headline and navigation, and of a file
 NO_TEST = (
     "A board sorts, it does not test: a lead may be chance, also where intervals or SDs do not overlap. To test it: "
@@ -174,7 +174,10 @@ def _lead(one: BoardTable) -> list[Cell]:
 
 
 def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:
-    """Return the best row of each model in each of a few tables of one metric, by the sum of its places; or nothing."""
+    """Return the best row of each model in each of a few tables of one metric; or nothing.
+
+    The models with the most tables come first, of these those with the smallest sum of places.
+    """
     found = [({row.model: row for row, _ in one.best_of_models}, one.metrics[0]) for one in tables if one.ranked]
     rows_of, metrics = [rows for rows, _ in found], {of for _, of in found}
     is_apart = len({one.dataset for one in tables}) == len(tables) == len(found)
@@ -182,15 +185,16 @@ def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:
         return []
     (metric,) = metrics
     digits, models = display_of(metric).decimals, list(dict.fromkeys(chain(*rows_of)))
-    places = {model: sum([*rows, model].index(model) for rows in rows_of) for model in models}
-    shown = sorted(models, key=places.__getitem__)[:MAX_MODELS]
+    places = {model: [[*rows, model].index(model) for rows in rows_of] for model in models}
+    missing = {model: sum(model not in rows for rows in rows_of) for model in models}
+    shown = sorted(models, key=lambda model: (missing[model], sum(places[model])))[:MAX_MODELS]
     columns = [Column("model", [Cell(printable(shown_name(model, MAX_NAME))) for model in shown], is_label=True)]
     for name, rows in zip(names, rows_of):
         cells = [_value(rows[of], metric, digits, has_ties=False) if of in rows else Cell("-") for of in shown]
         best = next(iter(rows.values())).value(metric)[0]
         columns.append(Column(name, [replace(one, interval="", is_best=best in one.numbers[:1]) for one in cells]))
     of_all = f"{len(shown)} of {counted(len(models), 'model')}" if len(shown) < len(models) else "all models"
-    caption = f"{heading_of(metric)}: {of_all}, by the sum of their places (last, if missing). Bold: the leader."
+    caption = f"{heading_of(metric)}: {of_all}, by missing datasets, then the sum of their places. Bold: the leader."
     return [Table(columns, caption=caption, name="matrix", kind="matrix sortable")]
 
 

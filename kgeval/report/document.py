@@ -21,7 +21,7 @@ from kgeval.display.media import table_records
 from kgeval.display.table import Table
 
 FOOTER = "Made by kgeval. This file contains everything it needs; it loads nothing."
-N_OPEN = 2  # cautions
+N_OPEN = 3  # cautions
 CITATION = """@software{kgeval, author = {{The kgeval authors}}, year = {2026},
   title = {kgeval: exact, comparable evaluation of knowledge-graph models},
   version = {VERSION}}"""

@@ -65,7 +65,7 @@ def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
     x = Axis.of_rows(list(map(brief_bin, bins)), "filtered rank", is_falling=False)
     said = [f" ({share:.0%} tied)" if share >= MIN_TIED else "" for share in tied.sum(axis=1)]
     legend: list[tuple[str, Mark]] = [(name + more, Bars((), m)) for m, (name, more) in enumerate(zip(names, said))]
-    legend += [("pale: tied with a rival", Bars((), int(tied.sum(axis=1).argmax()), "pale"))] if tied.any() else []
+    legend += [("pale: tied with a rival", Bars((), None, "pale"))] if tied.any() else []
     y = Axis("share of ranks", 0.0, top, ticks_of(0.0, top, 6))
     title += ", with 95% intervals" if np.isfinite(limits).any() else ""
     return Figure(title, (Panel(x, y, tuple(bars)),), tuple(legend))
@@ -144,23 +144,20 @@ def hits_curve(names: Sequence[str], hits: Data, title: str, *, has_legend: bool
 
 
 def _hits_table(names: Sequence[str], hits: Data, title: str) -> Figure:
-    """Return hits@k for few k: a row for each model and for chance; hits@1 with half the width of its interval."""
+    """Return hits@k for few k: a row for each model and for chance."""
     places = [place for place, k in enumerate(hits["k"]) if k in MARKED][:MAX_CUTS]
     rows = [*hits["values"], *([] if hits["chance"] is None else [hits["chance"]])]
     values = np.array(rows, dtype=np.float64)[:, places]
-    halves = [(high[0] - low[0]) / 2 for low, high in zip(hits["low"], hits["high"])]
     cells, texts = list[Mark](), []
     for i, j in np.argwhere(np.isfinite(values)).tolist():
-        # The first column is as wide as two: it has the intervals of hits@1.
-        left, text = j - 0.5 if j else -1.5, f"{values[i, j]:.3f}"
-        text += f" ±{halves[i]:.3f}" if not j and i < len(halves) and math.isfinite(halves[i]) else ""
-        cells.append(Bars(((left, i - 0.5, j + 0.5, i + 0.5),), 0, shade=round(0.03 + 0.52 * values[i, j], 2)))
-        texts.append(((left + j + 0.5) / 2, i + 0.42, text))
-    ticks = tuple((float(j) if j else -0.5, f"{hits['k'][place]:,}") for j, place in enumerate(places))
-    x = Axis("k (filtered ranks, ties at their mean)", -1.5, len(places) - 0.5, ticks, has_names=True)
+        shade = round(0.03 + 0.52 * values[i, j], 2)
+        cells.append(Bars(((j - 0.5, i - 0.5, j + 0.5, i + 0.5),), 0, shade=shade))
+        texts.append((float(j), i + 0.42, f"{values[i, j]:.3f}"))
+    ticks = tuple((float(j), f"{hits['k'][place]:,}") for j, place in enumerate(places))
+    x = Axis("k (filtered ranks, ties at their mean)", -0.5, len(places) - 0.5, ticks, has_names=True)
     y = Axis.of_rows([*names, *(["chance"] * (len(rows) - len(names)))])
     panel = Panel(x, y, (*cells, Texts(tuple(texts), is_inside=True)), 0.95 * len(rows))
-    return Figure(f"{title}{', ±: half the 95% interval' if any(map(math.isfinite, halves)) else ''}", (panel,))
+    return Figure(title, (panel,))
 
 
 def _named_beside(panel: Panel, names: Sequence[str], lines: Sequence[Line]) -> Panel:
@@ -268,7 +265,7 @@ def values_by_group(
         marks.append(Dots(points, m, tuple(map(bool, filled))))
         legend.append((name, Line((), m, marked=(0,)) if axis else Dots((), m, (True,))))
     if not all(all(filled) for *_, filled in found):
-        legend.append((rule, Dots((), next(m for m, one in enumerate(found) if not all(one[-1])), (False,))))
+        legend.append((f"open: {rule}", Dots((), next(m for m, one in enumerate(found) if not all(one[-1])), (False,))))
     named = Axis.of_rows(labels, axis, is_falling=not axis)
     if axis:
         return Figure(title, (Panel(named, shown, tuple(marks)),), tuple(legend))
@@ -427,8 +424,9 @@ def rank_diagram(
     places = [-(first + (0.2 + 0.8 * n_lines) * (i if i < n_left else k - 1 - i)) for i in range(k)]
     low, high = 1.0, max(2.0, float(k))
     pad = 0.03 * (high - low)  # the lines at the ends are not cut, and reach their names
+    best = models[0][1]
     hangers = tuple(
-        Line(((x, 0.0), (x, y), (low - pad if i < n_left else high + pad, y)), None if i else 0, "ink")
+        Line(((x, 0.0), (x, y), (low - pad if i < n_left else high + pad, y)), 0 if x == best else None, "ink")
         for i, ((_, x), y) in enumerate(zip(models, places))
     )
     ticks = [(float(rank), 0.25, str(rank)) for rank in range(1, k + 1, math.ceil(k / 7))]
@@ -442,7 +440,7 @@ def rank_diagram(
         Texts(tuple(ticks)),
         *hangers,
         Line.of_parts(bars, "thick"),
-        Dots(((models[0][1], 0.0),), 0, (True,)),
+        Dots(((best, 0.0),), 0, (True,)),
     ]
     top = 1.4
     if difference is not None:

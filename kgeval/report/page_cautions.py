@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from kgeval.audit import leak_notes
+from kgeval.base.checks import listed
 from kgeval.base.wording import listed_names, percent, with_capital, written
 from kgeval.comparison.texts import OTHER_ENTITIES, is_description, merged_notes
 from kgeval.metrics.default_metrics import DEFAULT_METRICS
@@ -16,6 +17,7 @@ from kgeval.results.evaluation_result import EvaluationResult, interval_notes, m
 from kgeval.results.rank_table import CONFIDENCE
 
 MIN_DROPPED = 0.01  # a larger share of dropped ranks gives a caution
+MAX_NAMED = 4  # models
 SUSPICIONS = ("than chance (AMRI", "row order: ")  # in notes that doubt that the scores are those of the model
 
 
@@ -108,50 +110,24 @@ def merged(lines: Iterable[tuple[str, str]]) -> list[str]:
 def tie_cautions(report: Report) -> tuple[list[str], list[str]]:
     """Return cautions about ties, and notes about ties that change nothing.
 
-    The first caution names two models whose order depends on the tie policy. For each further model with many tied
-    ranks, there is a caution if the range of its values, from pessimistic to optimistic ties, overlaps the range of
-    another model, or if there is only one model; otherwise there is a note.
+    For each model with many tied ranks, there is a caution if the range of its values, from pessimistic to optimistic
+    ties, overlaps the range of another model, which it names, or if there is only one model; otherwise there is a note.
 
     Parameters
     ----------
     report : Report
     """
-    results, names, metric = report.results, report.names, report.metric
-    values = [result[metric] for result in results]
-    ends = [tie_ends(result.rank_table, metric) or (value, value) for result, value in zip(results, values)]
-    heading, decimals = report.heading, display_of(metric).decimals
-    lines: list[str] = []
-    notes: list[str] = []
-    named: set[int] = set()
-    for i in report.models:
-        for j in report.models:
-            # With realistic ties, model i is ahead of model j; with optimistic or pessimistic ties, model j is ahead.
-            if not report.sign * (values[i] - values[j]) > 0:
-                continue
-            for place, policy in ((1, "optimistic"), (0, "pessimistic")):
-                if report.sign * (ends[j][place] - ends[i][place]) > 0:
-                    lines.append(
-                        f"The order depends on ties: with {policy} ties, {names[j]} ({heading} "
-                        f"{written(ends[j][place], decimals)}) is ahead of {names[i]} "
-                        f"({written(ends[i][place], decimals)}), since {_tied(results, names, (j, i))}."
-                    )
-                    named |= {i, j}
-                    break
-    lines = [f"{lines[0]} There are {len(lines) - 1} more such pairs of models."] if len(lines) > 1 else lines
-    for i, result in enumerate(results):
-        if i not in named and result.tie_rate > MAX_TIES and all(map(math.isfinite, ends[i])):
-            low, high = sorted(ends[i])
-            others = [sorted(ends[j]) for j in report.models if j != i]
-            is_grave = not others or not all(high < least or low > greatest for least, greatest in others)
-            least, greatest = (written(end, decimals) for end in (low, high))
-            if least != greatest:
-                (lines if is_grave else notes).append(
-                    f"{percent(result.tie_rate)} of the ranks of {names[i]} tie with a rival: its {heading} is "
-                    f"{least} to {greatest}, depending on how ties are broken."
-                )
+    results, metric, decimals = report.results, report.metric, display_of(report.metric).decimals
+    known = [tie_ends(result.rank_table, metric) or (result[metric],) * 2 for result in results]
+    ends, lines, notes = list(map(sorted, known)), list[str](), list[str]()
+    for i, (result, (low, high)) in enumerate(zip(results, ends)):
+        least, greatest = written(low, decimals), written(high, decimals)
+        if result.tie_rate <= MAX_TIES or not math.isfinite(low + high) or least == greatest:
+            continue
+        met = [report.names[j] for j, other in enumerate(ends) if j != i and low <= other[1] and other[0] <= high]
+        (lines if met or len(ends) == 1 else notes).append(
+            f"{percent(result.tie_rate)} of the ranks of {report.names[i]} tie with a rival: its {report.heading} is "
+            f"{least} to {greatest}, depending on how ties are broken"
+            f"{f'; this range overlaps that of {listed(met, MAX_NAMED)}' if met else ''}."
+        )
     return lines, notes
-
-
-def _tied(results: Sequence[EvaluationResult], names: Sequence[str], models: Sequence[int]) -> str:
-    tying = [i for i in models if results[i].tie_rate > MAX_TIES]
-    return " and ".join(f"{percent(results[i].tie_rate)} of the ranks of {names[i]} tie" for i in tying)

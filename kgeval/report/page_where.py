@@ -128,7 +128,7 @@ def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str, has
     words = listed([column_words(column) for column in columns], MAX_WORDS)
     caption = (
         f"Difference in {report.heading} by {words}, {names}. Intervals are corrected for the groups of their kind "
-        "(Bonferroni). Bold, filled mark: decided, the interval excludes 0."
+        "(Bonferroni), for this pair of models alone. Bold, filled mark: decided, the interval excludes 0."
     )
     return Table(shown, caption=caption, name=f"{name}-{pair.second}", groups=groups, kind="narrow")
 

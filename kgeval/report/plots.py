@@ -34,7 +34,7 @@ from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.names import Results, check_names, name_results
 from kgeval.comparison.rows import best_first, model_order
-from kgeval.display.differences import leader_first
+from kgeval.display.differences import largest_moves, leader_first
 from kgeval.display.html_tables import short
 from kgeval.errors import MetricError
 from kgeval.metrics import parse
@@ -79,7 +79,8 @@ Curves = OneCurve | Sequence[OneCurve] | Mapping[str, OneCurve] | Comparison | B
 Names = Sequence[str] | Mapping[str, str] | None
 Numbers = npt.NDArray[np.float64]
 MAX_DATASET, FEW_DATASETS = 14, 10  # characters of a dataset beside its rows; datasets that are few for a test
-MAX_MODEL, MAX_PAIRS = 16, 12  # characters beside mean ranks; in a paper, of more pairs those of the best are drawn
+MAX_MODEL, MAX_ROWS = 16, 30  # characters beside mean ranks; differences, of more pairs those of the best are drawn
+MAX_PAIRS = 12  # the same in a paper
 ROOM_ABOVE = 2.15  # of a label above its row: the characters of a label beside it, times this
 HEADINGS = {figures.rank_distribution: "Distribution of ranks", figures.hits_curve: "Hits@k"}
 # Places of a curve; of one with a logarithmic axis, which shows its first stairs; items of a list with such an axis.
@@ -148,8 +149,8 @@ def hits_curve(
     matplotlib.figure.Figure
         One line per model through the points (k, hits@k), with a band, and one line for the chance level of the first
         result. The names stand beside the curves, at the side where these differ more; with `ax`, in a legend. Ten and
-        more models have a table in place of curves: a row for each, with hits@1, half the width of its interval, and
-        hits@3, @10, .... The k axis is logarithmic, with at most 45 values of k. The bands
+        more models have a table in place of curves: a row for each, with hits@1, hits@3, hits@10,
+        .... The k axis is logarithmic, with at most 45 values of k. The bands
         are pointwise 95% intervals, for other triples of the same graph. There is no point for k if hits@k depends on
         bounded ranks, whose bounds the band then shows, and no chance level if the numbers of rivals are unknown.
     """
@@ -251,7 +252,11 @@ def degree_curve(
     name = str(next(iter(found.frames.values())).index.name or column)
     words = short(_named(name, names, column_words(name)), 28)
     heading = f"{display_of(found.key).heading} by {words}{found.about}: {found.sizes.sum():,.0f} ranks"
-    return draw(found.figure(drawn, list(map(figures.brief_bin, labels)), heading, words), style, ax, title)
+    bins = list(map(figures.brief_bin, labels))
+    if style != "paper":
+        bins = [f"{label}\n({n:,.0f})" for label, n in zip(bins, found.sizes[drawn])]
+        words = f"{words} (number of ranks)"
+    return draw(found.figure(drawn, bins, heading, words), style, ax, title)
 
 
 @names_unknown_arguments()
@@ -277,9 +282,9 @@ def difference_plot(
         (columns ``first`` and ``second``) stand in the order of the models, those of the leader first. Other rows are
         named by the index, for example the relations in a table that ``comparison.by("relation")`` returns.
     limit : int, optional
-        At most so many rows are drawn, the first of each panel; a caution gives the number of all rows. By default 30,
-        in a paper 24, or 15 if names need two lines; there, of more than 12 pairs, only those of the best model of each
-        panel are drawn.
+        At most so many rows are drawn, the first of each panel, of groups those with the largest gains and losses; a
+        caution gives the number of all rows. By default 30, in a paper 24, or 15 if names need two lines. By default,
+        of more than 30 pairs, in a paper 12, only those of the best model of each panel are drawn.
     names : mapping of str to str, optional
         The names to show in place of the names of models or rows.
     style, ax, title
@@ -324,26 +329,29 @@ def difference_plot(
         for (metric, *on), part in rows.groupby(["metric", *(["dataset"] if len(datasets) > 1 else [])], sort=False):
             beside = short("".join(map(printable, on)), MAX_DATASET)
             parts.append((_difference_heading(metric), beside, leader_first(part)))
-    is_brief = is_pairs and limit is None and style == "paper" and len(rows) > MAX_PAIRS
+    is_brief = is_pairs and limit is None and len(rows) > (MAX_PAIRS if style == "paper" else MAX_ROWS)
     is_brief = is_brief and not set.intersection(*map(set, zip(rows["first"], rows["second"])))  # the baseline
     if is_brief:
         parts = [(*words, part[part["first"] == part["first"].iloc[0]]) for *words, part in parts]
     if limit is None:
-        limit = 30 if style != "paper" else 15 if any("\n" in label for label in labels) else 24
+        limit = MAX_ROWS if style != "paper" else 15 if any("\n" in label for label in labels) else 24
     check_positive_int("limit", limit, MetricError)
     n_of = [len(part) for *_, part in parts]
-    parts = [(*words, part.iloc[: max(1, limit // len(parts))]) for *words, part in parts]
+    most = max(1, limit // len(parts))
+    parts = [(name, on, part[:most] if is_pairs else largest_moves(part, most)) for name, on, part in parts]
     n_drawn = sum(len(part) for *_, part in parts)
     size = counted(len(frame), "difference")
-    is_cut = n_drawn < (sum(n_of) if is_brief else len(frame))
-    cautions = [f"drawn: the first {n_drawn:,} of {size}"] if is_cut else []
+    start, end = ("", " with the largest gains and losses") if "contribution" in rows.columns else ("the first ", "")
+    if is_brief:
+        end = f", those of the best model{' in each panel' * (len(parts) > 1)}"
+        start = "the first " * (n_drawn < sum(n_of))
+    size = f"{start}{n_drawn:,} of {size}{end}" if n_drawn < len(frame) else size
     n_open = sum(int(part["low"].isna().sum()) for *_, part in parts)
-    cautions += [f"{n_open:,} without an interval: too few triples differ"] if n_open and not is_pairs else []
-    size = f"{n_drawn:,} of {size}, those of the best model{' in each panel' * (len(parts) > 1)}" if is_brief else size
+    cautions = (f"{n_open:,} without an interval: too few triples differ",) if n_open and not is_pairs else ()
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
     figure = figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}")
-    return draw(replace(figure, cautions=tuple(cautions)), style, ax, title)
+    return draw(replace(figure, cautions=cautions), style, ax, title)
 
 
 @names_unknown_arguments(test=f"{GONE}Conover's test tells equal models apart too often; Nemenyi's test is drawn")

@@ -55,7 +55,8 @@ def holm_levels(p_values: npt.ArrayLike, alpha: float) -> Reals:
 
     The k-th smallest of m p-values is tested at ``alpha / (m - k + 1)``. The first one that is not rejected ends the
     procedure: all later ones share its level. So a test is rejected exactly if its p-value is at most its level, and an
-    interval with the coverage ``1 - level`` excludes 0 exactly then.
+    interval with the coverage ``1 - level`` excludes 0 exactly then. Equal p-values share the smallest of their levels,
+    so that the order of the tests changes nothing.
 
     Parameters
     ----------
@@ -79,7 +80,8 @@ def holm_levels(p_values: npt.ArrayLike, alpha: float) -> Reals:
     array, order = _sorted(p_values)
     corrected = holm(array)[order]
     n = len(order)
-    levels = alpha / np.arange(n, 0, -1)
+    first_equal = np.searchsorted(array[order], array[order])
+    levels = (alpha / np.arange(n, 0, -1))[first_equal]
     n_rejected = int((corrected <= alpha).sum())  # corrected p-values ascend
     levels[n_rejected:] = alpha / (n - n_rejected) if n_rejected < n else nan
     return _placed(levels, order, len(array))

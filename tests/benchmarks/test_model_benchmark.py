@@ -757,21 +757,22 @@ def test_leaks_of_all_datasets_are_one_note_and_the_first():
         result.facts["without_copied"] = {"n": 8, "mrr": {"A": 0.2, "B": 0.1}[model] + 0.01 * seed}
         result.notes += ("MRR without triples that may be copied from train: 0.1",)
     means = {"A": "0.2150", "B": "0.1150"}
-    rest = f"from train, MRR without them: {means['A']} of A and {means['B']} of B (8 ranks); {how}"
+    rest = f"from train, MRR without them (8 ranks): {means['A']} of A and {means['B']} of B; {how}"
     found = kg.benchmark(runs, metrics="mrr", spread="separate").notes
     assert [note for note in found if "train" in note] == [f"{said} {rest}"]  # none of facts that recur
 
 
-def test_notes_on_the_order_of_rows_of_other_models_come_last():
-    """Of models that are not first or second on their dataset."""
+def test_notes_on_the_order_of_rows_come_before_those_of_results():
+    """Those of models that are not first or second on their dataset come behind the others."""
     runs = cases.runs_of((24,), ("A", "B", "C"), (1, 2))
     ranks = kg.benchmark(runs, metrics="mrr").values["ring-24"].sort_values(ascending=False)
     last = ranks.index[-1]
-    said = {model: ("row order: low", "old file") if model == last else ("none kept",) for model in "ABC"}
+    said = {model: ("row order: low", "old file") if model == last else ("row order: lowest",) for model in "ABC"}
     notes = kg.benchmark({run: noted(result, *said[run[0]]) for run, result in runs.items()}, metrics="mrr").notes
-    ours = [note for note in notes if note.endswith(("low", "file", "kept"))]
-    assert ours[-1] == f"{last} on ring-24: row order: low"
-    assert len(ours) == 3
+    ours = [note for note in notes if note.endswith(("low", "file", "lowest"))]
+    places = [f"{model} on ring-24" for model in "ABC" if model != last]
+    others = [f"{last} on ring-24: row order: low", f"{last} on ring-24: old file"]
+    assert ours == [f"{' and '.join(places)}: row order: lowest", *others]
 
 
 def spread_notes(sds, n_runs=3, spread="pooled"):

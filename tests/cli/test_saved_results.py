@@ -462,7 +462,7 @@ def test_the_relations_of_a_comparison_outside_json(capsys):
     first = compared.by_relation("mrr", *pair).iloc[0]
     names, n = " - ".join(pair), len(compared.by_relation("mrr"))
     title, heads, row, *_ = printed(capsys, *call, "--limit", 1).partition(f"\n\n{names} in ")[2].splitlines()
-    amount = f"the 1 of {n} groups that contribute most; intervals corrected for {n} tests"
+    amount = f"largest gains and losses, 1 of {n} groups; intervals corrected for {n} tests"
     assert title == f"MRR by relation on graph: {amount}"
     assert f"{first['difference']:+.4f} [{first['low_corrected']:+.4f}, {first['high_corrected']:+.4f}]" in row
     shown = dict(zip(heads.split()[:5], row.split(), strict=False))

@@ -1062,8 +1062,8 @@ def test_head_says_what_was_tested():
         "filtered by train+valid+test, all entities, both sides; ties: mean rank (realistic) in MRR; mean over all "
         "orders (expected) in query.map",
         f"protocol {protocol.fingerprint}, dataset {fingerprint}, kgeval {version}",
-        "tested: all or 1,234 random swaps of ranks by query (seed 5; smaller p: a bound), two-sided; Holm, 2 tests; "
-        "decided: p ≤ 0.1",
+        "tested: all or 1,234 random swaps (seed 5; smaller p by Bentkus's bound) of ranks by query, two-sided; Holm, "
+        "2 tests; decided: p ≤ 0.1",
         "differences: each interval is at the level of its test, and excludes 0 exactly where this decides",
         "90% intervals of values: for other queries of this graph (all ranks of a query sampled together)",
         "more on tests and intervals: kgeval help decisions",
@@ -1091,7 +1091,7 @@ def test_the_relations_that_move_the_difference_stand_below_the_verdict():
     lines, names = repr(found).split("\n\n")[0].split("\n")[1:], found.differences.loc[0, ["first", "second"]]
     first, second = ('"A, again"' if name == "A, again" else name for name in names)
     for verb, row in (("gains most over", gain), ("loses most to", loss)):
-        words = f"{row['difference']:+.2f} × {row['n']:.0f} ranks{'' if row['decided'] else ', undecided'}"
+        words = f"{row['difference']:+.2f} over {row['n']:.0f} ranks{'' if row['decided'] else ', undecided'}"
         assert f"{first} {verb} {second} on {row.name} ({words})" in lines
     one = kg.Dataset.from_arrays(test=triples[::3], n_entities=30, n_relations=1)
     alone = {name: kg.evaluate(lambda s, p, o, k=k: -((o - s - k) % 30), one) for name, k in (("A", 1), ("B", 2))}

@@ -450,7 +450,8 @@ def test_relations_in_which_both_are_equal_are_not_taken_for_lost():
     results = {"A": with_ranks(base, 3), "B": with_ranks(base, other)}
     sentence = compare(results, metrics="mrr").verdict.sentence
     assert sentence.startswith("A beats B: MRR 0.2500 against 0.2059, ")  # (1/29 + 1/3 + 1/4) / 3
-    assert "; it leads on 1, trails on 1 and is equal on 1 of 3 relations; " in sentence
+    said = "it leads on 1 (none significantly), trails on 1 (none significantly) and is equal on 1 of 3 relations"
+    assert f"; {said}; " in sentence
 
 
 def test_models_near_chance_are_not_praised():
@@ -539,16 +540,17 @@ def test_groups_with_the_other_order_are_named():
     compared = compare(plain, metrics="mrr", n_resamples=999)
     by_relation = compared.verdict.sentence
     assert by_relation.startswith("A beats B: ")
-    assert "; it leads on 3 and trails on 1 of 4 relations and trails significantly on relation 3; " in by_relation
+    counts = "; it leads on 3 (3 significantly) and trails on 1 (1 significantly) of 4 relations"
+    frame = compared.by("relation", "mrr", "A", "B")
+    assert frame.groupby(frame["difference"] > 0)["decided"].sum().tolist() == [1, 3]
+    assert f"{counts} and trails significantly on relation 3; " in by_relation
     results = {name: result.with_columns({"own_pattern": kinds}) for name, result in plain.items()}
     featured = {
         name: result.__replace__(columns=result.columns.rename(columns={"own_pattern": "pattern"}))
         for name, result in results.items()
     }
     sentence = verdict_of(featured, compared).sentence
-    assert (
-        "; it leads on 3 and trails on 1 of 4 relations and trails significantly on symmetric relations; " in sentence
-    )
+    assert f"{counts} and trails significantly on symmetric relations; " in sentence
     cardinal = {
         name: r.__replace__(columns=r.columns.rename(columns={"pattern": "cardinality"}))
         for name, r in featured.items()
@@ -561,7 +563,8 @@ def test_a_relation_with_equal_values_is_led_by_neither():
     """A is better on two relations and equal on a third."""
     base = template(36, 3)
     results = {"A": with_ranks(base, 1), "B": with_ranks(base, np.where(base.table["p"].to_numpy() == 2, 1, 4))}
-    assert "; it leads on 2 and is equal on 1 of 3 relations; " in compare(results, metrics="mr").verdict.sentence
+    said = "; it leads on 2 (none significantly) and is equal on 1 of 3 relations; "
+    assert said in compare(results, metrics="mr").verdict.sentence  # a gap without variance has no interval
 
 
 def test_best_and_worst_places_by_loops():

@@ -427,7 +427,7 @@ def test_a_few_tables_stand_beside_each_other(card, tmp_path):
     rows = reader.rows("matrix")
     best = [[row[0][0] for row in rows if "best" in (row[place][1].get("class") or "")] for place in (1, 2)]
     assert best == [["B"], ["A"]]
-    assert reader.tables["matrix"]["caption"].startswith("MRR: all models, by the sum of their places")
+    assert reader.tables["matrix"]["caption"].startswith("MRR: all models, by missing datasets, then ")
     write_board([*others, *runs, card("D", 1, 0.9, sides="object")], path, overwrite=True)  # two tables of a dataset
     assert "matrix" not in Reader(path).tables
     two = card("C", 1, 0.6, dataset="1" * 64)  # equal to B
@@ -437,8 +437,8 @@ def test_a_few_tables_stand_beside_each_other(card, tmp_path):
     assert shown == {"A": False, "B": True, "C": True}
     write_board([*others, *(card(f"M{i:02}", 1, 0.3 + 0.01 * i) for i in range(20))], path, overwrite=True)
     reader = Reader(path)
-    assert [row[0][0] for row in reader.rows("matrix")] == [f"M{i:02}" for i in range(19, 7, -1)]
-    assert reader.tables["matrix"]["caption"].startswith("MRR: 12 of 22 models, by the sum of their places")
+    assert [row[0][0] for row in reader.rows("matrix")] == [f"M{i:02}" for i in range(19, 4, -1)]
+    assert reader.tables["matrix"]["caption"].startswith("MRR: 15 of 22 models, by missing datasets, then ")
 
 
 def test_the_headline_names_all_datasets_where_they_fit_two_lines(card, tmp_path):
@@ -459,16 +459,18 @@ def test_a_board_without_a_ranked_run_has_no_leader(card, tmp_path):
     assert headline_of(tmp_path / "board.html") == "no ranked run"
 
 
-def test_two_notes_stand_open(card, tmp_path):
-    """The first two in frames, the others in a fold below them."""
+def test_three_notes_stand_open(card, tmp_path):
+    """The first three in frames, the others in a fold below them."""
     runs = [("A", 1, 0.2), ("A", 1, 0.4), ("B", None, 0.2), ("B", None, 0.4)]
-    cards = [*(card(*run) for run in runs), card("C", 1, dataset="f" * 64)]
+    others = [card(*run, dataset="f" * 64) for run in (("C", 1, 0.3), ("D", 1, 0.2), ("D", 1, 0.1))]
+    cards = [*(card(*run) for run in runs), *others]
     board = read_board(cards)
-    assert [note.partition(" ")[0] for note in board.notes] == ["toy", "toy:", "toy:"]
+    assert [note.partition(" ")[0] for note in board.notes] == ["toy", "toy:", "toy:", "toy:"]
     write_board(board, tmp_path / "board.html")
     page = html.unescape((tmp_path / "board.html").read_text(encoding="utf-8"))
     places = [page.index(f"<bdi>{note}.</bdi>") for note in board.notes]
-    assert places[0] < places[1] < page.index('id="notes"') < places[2] < page.index('id="table-1"')
+    assert places == sorted(places)
+    assert places[2] < page.index('id="notes"') < places[3] < page.index('id="table-1"')
 
 
 def test_values_show_their_range_over_ties_where_ties_matter(card, tmp_path):

@@ -250,15 +250,11 @@ def test_ten_models_have_a_table_of_hits(drawing, results):
         wanted = [[result["hits@1"], result["hits@3"]] for result in named.values()]
         chance = [results[0].chance(f"hits@{k}").value for k in (1, 3)]
         for i, row in enumerate([*wanted, chance]):
-            assert [cells[x, i + 0.42].split(" ")[0] for x in (-0.5, 1.0)] == [f"{value:.3f}" for value in row]
-        places = [(max(0, round(x + 0.5)), round(y + 0.5)) for x, y, *_ in boxes_of(axes)]
+            assert [cells[x, i + 0.42] for x in (0.0, 1.0)] == [f"{value:.3f}" for value in row]
+        places = [(round(x + 0.5), round(y + 0.5)) for x, y, *_ in boxes_of(axes)]
         shades = dict(zip(places, (bar.get_alpha() for bar in axes.patches)))
         for j, column in enumerate(zip(*wanted, chance)):
             assert [shades[j, i] for i in range(11)] == pytest.approx([0.03 + 0.52 * at for at in column], abs=0.006)
-        found = [result.interval("hits@1") for result in named.values()]
-        halves = [f"±{(one.high - one.low) / 2:.3f}" for one in found]
-        assert [cells[-0.5, i + 0.42].partition(" ")[2] for i in range(11)] == [*halves, ""]
-    assert title_of(plots.hits_curve(named, limit=3)).endswith("±: half the 95% interval")
     nine = plots.hits_curve(dict(list(named.items())[:9]), limit=3).axes[0]
     assert (sorted(named_in(nine)), len(nine.patches)) == (["chance", *list(named)[:9]], 9)
     assert [line.get_color() for line in curves_of(nine)[:9]] == list(COLOURS[:9])
@@ -387,7 +383,7 @@ def test_relation_comparison_of_tables(drawing):
     (ends,) = axes.lines
     assert np.array(segments(ends)) == pytest.approx(np.array([[[0.4, 0.12], [0.6, 0.12]], [[0.1, 2.12], [0.3, 2.12]]]))
     assert title_of(figure) == "MRR per relation (number of ranks): 3 of 4 with most ranks 2 undefined, not drawn"
-    assert legend_texts(axes) == [*NAMES, "fewer than 10 ranks"]
+    assert legend_texts(axes) == [*NAMES, "open: fewer than 10 ranks"]
     assert axes.get_xlabel() == "MRR"
     assert axes.yaxis_inverted()
     whole = plots.relation_comparison(FRAME, "mrr")
@@ -437,9 +433,9 @@ def test_marks_of_a_comparison_follow_its_decisions(drawing):
     decided = [compared.by("relation", "mrr", "A", other)["decided"][order].tolist() for other in others]
     assert [faces(axes, place) for place in range(3)] == [[True] * 3, *decided]
     assert 0 < sum(decided[0] + decided[1]) < 6
-    assert legend_texts(axes)[3:] == ["not told apart from A"]
+    assert legend_texts(axes)[3:] == ["open: not told apart from A"]
     assert "tests corrected for 3 relations" in title_of(figure)
-    assert "not told apart from A" not in legend_texts(plots.relation_comparison(named).axes[0])
+    assert "open: not told apart from A" not in legend_texts(plots.relation_comparison(named).axes[0])
     medians = kgeval.compare(named, metrics="median_rank")  # the median has no contributions
     shown = legend_texts(plots.relation_comparison(medians, "median_rank").axes[0])
     assert shown == medians.values["median_rank"].sort_values(kind="stable").index.tolist()
@@ -457,15 +453,15 @@ def test_degree_curve_orders_the_buckets(drawing):
     intervals, curve = axes.lines
     assert xy(curve) == [[0, 0.0], [4, 1.0]]
     assert [label.get_text() for label in axes.get_xticklabels()] == [
-        "0", "1", "2–3", "8–15", "16–31", "unknown",
+        "0\n(1,000)", "1\n(1)", "2–3\n(2)", "8–15\n(8)", "16–31\n(16)", "unknown\n(7)",
     ]  # fmt: skip
     ends = np.array([[v - 0.01, v + 0.02] for _, v in dots(axes)[0]])
     drawn = np.array(segments(intervals))[:, :, 1]
     assert drawn == pytest.approx(np.clip(ends, *axes.get_ylim()))
     assert drawn[[0, 4]] == pytest.approx(ends[[0, 4]])
     assert title_of(figure) == "MRR by degree of the given entity: 1,034 ranks"
-    assert legend_texts(axes)[-1] == "fewer than 10 ranks"
-    assert axes.get_xlabel() == "degree of the given entity"
+    assert legend_texts(axes)[-1] == "open: fewer than 10 ranks"
+    assert axes.get_xlabel() == "degree of the given entity (number of ranks)"
     intervals = frame.set_axis(pd.Index(pd.IntervalIndex.from_breaks([2, 3, 4, 5, 6, 7, 10])))[::-1]
     assert [y for _, y in dots(plots.degree_curve(intervals).axes[0])[0]] == frame["mrr"].tolist()
 
@@ -473,7 +469,7 @@ def test_degree_curve_orders_the_buckets(drawing):
 @pytest.mark.parametrize(
     ("style", "n", "shown"),
     [
-        ("screen", 5, ["0", "1", "2–3", "4–7", "8–15"]),
+        ("screen", 5, ["0\n(20)", "1\n(20)", "2–3\n(20)", "4–7\n(20)", "8–15\n(20)"]),
         ("paper", 5, ["0", "1", "2–3", "4–7", "8–15"]),
         ("paper", 9, ["0", "1", "2", "4", "8", "16", "32", "64", "128"]),
         ("paper", 14, ["0", "2", "8", "32", "128", "512", "2,048"]),
@@ -487,7 +483,8 @@ def test_buckets_of_degree_are_named_where_they_have_room(drawing, style, n, sho
     ticks = axes.get_xticklabels()
     assert [tick.get_text() for tick in ticks] == shown
     assert {tick.get_rotation() for tick in ticks} == {0.0}
-    assert axes.get_xlabel() == f"degree of the given entity{'' if n == 5 else ' (start of bin)'}"
+    about = " (number of ranks)" if style == "screen" else "" if n == 5 else " (start of bin)"
+    assert axes.get_xlabel() == f"degree of the given entity{about}"
 
 
 def test_groups_with_few_ranks_do_not_set_the_axis(drawing):
@@ -755,14 +752,14 @@ def test_difference_plot_of_a_table(drawing):
     assert segments(shares.lines[1]) == [[[0.05, 0.0], [0.15, 0.0]]]
     assert (dots(ranks), faces(ranks)) == ([[[-20.0, 0.0]]], [False])
     assert segments(ranks.lines[1]) == [[[-45.0, 0.0], [5.0, 0.0]]]
-    cut = "drawn: the first 3 of 4 differences"
-    assert title_of(figure) == f"4 differences, n = 480; filled: the interval excludes 0 {cut}"
+    cut = "the first 3 of 4 differences, n = 480; filled: "
+    assert title_of(figure) == f"{cut}the interval excludes 0"
     decided = plots.difference_plot(table.assign(better=["", "$A$", "C", ""]))
     assert [faces(axes) for axes in decided.axes] == [[False, True], [True]]
-    assert title_of(decided) == f"4 differences, n = 480; filled: decided {cut}"
+    assert title_of(decided) == f"{cut}decided"
     relations = plots.difference_plot(table.drop(columns=["first", "metric"]).set_axis(list("wxyz")), limit=2)
     assert [label.get_text() for label in relations.axes[0].get_yticklabels()] == ["w", "x"]
-    assert title_of(relations) == "4 differences; filled: the interval excludes 0 drawn: the first 2 of 4 differences"
+    assert title_of(relations) == "the first 2 of 4 differences; filled: the interval excludes 0"
     with pytest.raises(MetricError, match="needs the columns difference, low and high; missing: low, high"):
         plots.difference_plot(table[["difference"]])
     with pytest.raises(MetricError, match="difference_plot needs a finite difference; got none in 1 rows"):
@@ -803,7 +800,7 @@ def test_difference_plots_start_with_the_leader(drawing, six):
     few = plots.difference_plot(comparison.differences, limit=10)
     assert [len(dots(axes)[0]) for axes in few.axes] == [5, 5]
     assert all(label.get_text().startswith(by_value[0]) for axes in few.axes for label in axes.get_yticklabels())
-    assert title_of(few).endswith("drawn: the first 10 of 30 differences")
+    assert title_of(few).startswith("the first 10 of 30 differences on ")
 
 
 def test_of_many_pairs_a_paper_has_those_of_the_best_model(drawing, six):
@@ -825,10 +822,9 @@ def test_of_many_pairs_a_paper_has_those_of_the_best_model(drawing, six):
     assert of_each.get_label().startswith("10 of 30 differences, those of the best model in each panel")
     pairs = comparison.differences  # against a baseline, which is not the best model, the first ones
     against = pairs[(pairs["first"] == others[-1]) | (pairs["second"] == others[-1])]
-    assert (len(against), title_of(plots.difference_plot(against, style="paper"))) == (
-        25,
-        "drawn: the first 20 of 25 differences",
-    )
+    drawn = plots.difference_plot(against, style="paper")
+    assert (len(against), title_of(drawn)) == (25, "")
+    assert drawn.get_label().startswith("the first 20 of 25 differences")
 
 
 def test_difference_plot_of_a_benchmark(drawing, six):
@@ -893,6 +889,17 @@ def test_a_caption_names_each_dataset(drawing, results):
     assert title.startswith(f"Hits@k on {results[0].facts['dataset']} and other: n = ")
 
 
+def test_a_cut_plot_of_groups_has_gains_and_losses(drawing):
+    """Of eight gains and two losses, all smaller: four rows have three gains and a loss, by contribution."""
+    sizes = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, -0.2, -0.1]
+    ends = dict.fromkeys(("difference", "low", "high", "contribution"), sizes)
+    frame = pd.DataFrame(ends, index=pd.Index(list("abcdefghij"), name="relation"))
+    figure = plots.difference_plot(frame, limit=4)
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["a", "b", "c", "i"]
+    assert title_of(figure).startswith("4 of 10 differences with the largest gains and losses; ")
+    assert [len(dots(plots.difference_plot(frame[:8], limit=4).axes[0])[0])] == [4]  # no loss
+
+
 def test_no_marker_is_cut(drawing, results):
     """The axis of k goes on beyond the first and the last marker; its ticks do not."""
     axes = drawing.figure.Figure().subplots()
@@ -905,12 +912,11 @@ def test_no_marker_is_cut(drawing, results):
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "3", "10", "30", "100"]
 
 
-def test_the_legend_of_pale_bars_is_one_of_them(drawing, results):
-    """A bar of the model with most ties."""
+def test_the_legend_of_pale_bars_has_the_colour_of_no_model(drawing, results):
     without = replaced(results[0], table=results[0].table.assign(tied_filtered=0))
     figure = plots.rank_distribution([without, results[1]], ["a", "b"])
     pale = figure.legends[0].get_patches()[legend_texts(figure.axes[0]).index("pale: tied with a rival")]
-    assert (drawing.colors.to_hex(pale.get_facecolor()), pale.get_alpha()) == (COLOURS[1], 0.35)
+    assert (drawing.colors.to_hex(pale.get_facecolor()), pale.get_alpha()) == (figure_matplotlib.INK, 0.35)
 
 
 def figure_of_pairs(names, **more):
@@ -1333,11 +1339,11 @@ def test_names_replace_labels(drawing, results):
     names = {"model 1": "First", "few": "Few", "m1": "One", "b": "Bee"}
     axes = plots.relation_comparison([FRAME, OTHER], names=names).axes[0]
     assert labels_in(axes)[:3] == ["$many$ (40)", "none (5)", "Few (3)"]
-    assert legend_texts(axes) == ["First", "model 2", "fewer than 10 ranks"]
+    assert legend_texts(axes) == ["First", "model 2", "open: fewer than 10 ranks"]
     assert names_of_models(plots.hits_curve({"m1": results[0], "m2": results[1]}, names)) == ["One", "m2"]
     bucket = plots.degree_curve(FRAME, names={"few": "Few", "relation": "Group"}).axes[0]
-    assert "Few" in [label.get_text() for label in bucket.get_xticklabels()]
-    assert bucket.get_xlabel() == "Group"
+    assert "Few" in [label.get_text().split("\n")[0] for label in bucket.get_xticklabels()]
+    assert bucket.get_xlabel() == "Group (number of ranks)"
     table = pd.DataFrame(
         {"first": ["a"], "second": ["b"], "metric": ["mrr"], "difference": 1.0, "low": 0.0, "high": 2.0}
     )

@@ -37,18 +37,22 @@ def test_what_is_no_p_value_is_refused(correct):
 
 
 def test_levels_are_those_of_the_step_down_procedure():
-    """By a loop: the k-th smallest of m is tested at alpha / (m - k + 1); from the first to stay on, at its level."""
+    """By a loop: the k-th smallest of m is tested at alpha / (m - k + 1); from the first to stay on, at its level.
+
+    Equal ones are tested at the level of the first of them, so that their order changes nothing.
+    """
     rng = np.random.default_rng(4)
     n_some = 0
     for _ in range(200):
         p_values, alpha = random_p_values(rng), float(rng.choice([0.05, 0.1, 0.3]))
-        expected, level, stopped = [0.0] * len(p_values), 0.0, False
+        expected, level, stopped, before = [0.0] * len(p_values), 0.0, False, np.nan
         for k, i in enumerate(np.argsort(p_values, kind="stable").tolist()):
-            if not stopped:
-                level = alpha / (len(p_values) - k)
+            if not stopped and p_values[i] != before:
+                level, before = alpha / (len(p_values) - k), p_values[i]
                 stopped = p_values[i] > level
             expected[i] = level
         found = holm_levels(p_values, alpha)
+        np.testing.assert_array_equal(holm_levels(p_values[::-1], alpha), found[::-1])
         np.testing.assert_allclose(found, expected, rtol=1e-12)
         decided = holm(p_values) <= alpha
         np.testing.assert_array_equal(decided, p_values <= found * (1 + 1e-12))
