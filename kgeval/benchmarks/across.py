@@ -210,13 +210,16 @@ class AcrossDatasets:
         best = self.table[self.table["mean_rank"] == self.table["mean_rank"].min()]
         if self.n_datasets < 2 or len(self.models) < 2:
             return ""
-        text = f"best mean rank over {self.n_datasets:,} datasets: {listed(best['model'].tolist(), MAX_NAMED)}"
+        of_all = "" if self.ranks.is_kept.all() else f" of {len(self.values):,}"
+        text = f"best mean rank over {self.n_datasets:,}{of_all} datasets: {listed(best['model'].tolist(), MAX_NAMED)}"
         return f"{text}, {best['mean_rank'].iloc[0]:.2f} ({self._decisions()})"
 
     def _decisions(self) -> str:
         """Return which pairs Nemenyi's test tells apart; of many, the first ones."""
-        if self.nemenyi is None:
+        if self.nemenyi is None or self.friedman is None:
             return "no test over datasets"
+        if self.friedman.p_value > self.alpha:
+            return f"Friedman's test finds no difference, {p_equals(self.friedman.p_value, self.alpha)}"
         decided = self.pairs[self.pairs["better"] != UNDECIDED]
         pairs = listed((decided["first"] + " over " + decided["second"]).tolist(), MAX_TEXTS)
         return f"Nemenyi's test decides {pairs}" if pairs else "Nemenyi's test tells no two models apart"
@@ -229,7 +232,8 @@ class AcrossDatasets:
         lines = [f"{start} over {counted(self.n_datasets, 'dataset')} (1 is best): {ranks}"]
         lines = lines if self.n_datasets else [f"{start}: no dataset has values of all models"]
         if self.friedman is not None and self.nemenyi is not None:
-            kind = f"chi-square {self.friedman.chi2:.2f}, {'exact' if self.friedman.is_exact else 'F distribution'}"
+            kind = "exact" if self.friedman.is_exact else f"F {self.friedman.f:.2f}"
+            kind += f", chi-square {self.friedman.chi2:.2f}"
             found = f"Friedman's test: {p_equals(self.friedman.p_value, self.alpha)} ({kind})"
             size = f"critical difference {self.nemenyi.critical_difference:.2f}, significance level {self.alpha:g}"
             lines.append(f"{found}; {self._decisions()} ({size} for {counted(len(self.pairs), 'pair')} together)")

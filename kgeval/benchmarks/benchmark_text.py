@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -26,7 +25,7 @@ from kgeval.stats.runs import MIN_TO_SEPARATE
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.benchmarks.model_benchmark import Benchmark
 
-MAX_NOTES = 2  # that a terminal shows; the first are the gravest
+MAX_NOTES = 3  # that a terminal shows; the first are the gravest
 # What simulations say of a pooled spread that is not the same for all models (the annex of the guide has the table).
 POOLED = "all models vary alike over seeds (else up to 11% of tables err, not 5%; spread='separate')"
 
@@ -34,7 +33,7 @@ POOLED = "all models vary alike over seeds (else up to 11% of tables err, not 5%
 def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
     """Return verdict with a line for each detail, means and, if there are any, differences, for a terminal.
 
-    Of several models and datasets, the means of each metric have a table with a column for each dataset.
+    Of several models, datasets and seeds, the means of each metric have a table with a column for each dataset.
 
     Parameters
     ----------
@@ -42,13 +41,13 @@ def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
     screen : Screen
     """
     headline = screen.bold(screen.wrapped(benchmark.verdict.headline))
-    said = [headline, screen.lines([*answer_details(benchmark), *moved_lines(benchmark), *_doubts(benchmark)])]
+    said = [headline, screen.lines([*answer_details(benchmark), *moved_lines(benchmark)])]
     tables = [mean_table(benchmark)]
-    if min(len(benchmark.models), len(benchmark.datasets)) > 1:
+    if min(len(benchmark.models), len(benchmark.datasets), benchmark.table["n_seeds"].max()) > 1:
         grids = {metric: metric_as_group(paper_table(benchmark, [metric]).columns) for metric in benchmark.keys}
         tables = [Table([replace(one[0], heading=heading_of(of)), *one[1:]]) for of, one in grids.items()]
-        whole = "intervals: --to csv, in Python .table"
-        tables[-1] = replace(tables[-1], notes=[*table_notes(benchmark), ("", whole)])
+        notes = [*table_notes(benchmark), ("", "intervals: --to csv, in Python .table")]
+        tables[-1] = replace(tables[-1], notes=notes)
     tables += [pair_table(benchmark, screen)] if len(benchmark.differences) else []
     return ["\n".join(filter(None, said)), *(text_table(table, screen) for table in tables)]
 
@@ -78,11 +77,6 @@ def moved_lines(benchmark: Benchmark) -> list[str]:
         return [f"Largest losses of {'; of '.join(map(': '.join, zip(of, losses)))}"] if {*losses} - {"none"} else []
     frames = [frame for frame in found.values() if len(frame) > 1]
     return gains_and_losses(frames[0], metric, list(map(model_name, frames[0].attrs["models"]))) if frames else []
-
-
-def _doubts(benchmark: Benchmark) -> list[str]:
-    """Return the first caution if it says that separate spreads decide otherwise; it stands below the verdict."""
-    return [f"note: {note}" for note in benchmark.notes[:1] if re.search(r"spread='separate' .* otherwise: ", note)]
 
 
 def notes_on_method(benchmark: Benchmark) -> Iterator[str]:
@@ -121,10 +115,9 @@ def brief_notes(benchmark: Benchmark) -> list[str]:
     ----------
     benchmark : Benchmark
     """
-    notes = benchmark.notes[len(_doubts(benchmark)) :]
-    n_more = len(notes) - MAX_NOTES
+    n_more = len(benchmark.notes) - MAX_NOTES
     more = [f"{counted(n_more, 'more note')}: --to json, in Python .notes"] if n_more > 0 else []
-    return [*(f"note: {note}" for note in notes[:MAX_NOTES]), *more]
+    return [*(f"note: {note}" for note in benchmark.notes[:MAX_NOTES]), *more]
 
 
 def benchmark_panel(benchmark: Benchmark) -> Markup:

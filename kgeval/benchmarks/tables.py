@@ -194,17 +194,12 @@ def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
         As in `kgeval.display.differences.shown_differences`.
     """
     rows, n_all = pair_rows(benchmark, MAX_ROWS), len(benchmark.differences)
-    which = "without the best model of a dataset"
-    if len(rows) > MAX_ROWS and benchmark.terms.baseline is None:
-        rows, which = _first_pairs(rows), "other than of the two best models of each dataset"
+    rows = _first_pairs(rows) if len(rows) > MAX_ROWS and benchmark.terms.baseline is None else rows
     is_several, alpha = len(benchmark.datasets) > 1, benchmark.alpha
     shown = shown_differences(rows, alpha, has_datasets=is_several, has_metrics=False, screen=screen)
     if len(rows) == n_all:
         return shown
-    left_out = (
-        f"{n_all - len(rows):,} of {n_all:,} differences are not shown (those {which}); all: --to csv --differences, "
-        "in Python .differences"
-    )
+    left_out = f"{n_all - len(rows):,} other differences: --to csv --differences, in Python .differences"
     return replace(shown, notes=[*shown.notes, ("", left_out)])
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kgeval.audit.leak_notes import WITHOUT_COPIED
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.wording import between, decimals_for, enough_decimals, p_equals, written
 from kgeval.comparison.rows import NO_RUN, UNDECIDED, difference_words, row_decimals, row_of, trained_words
@@ -76,7 +77,8 @@ def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
     headline = "; ".join([*answers, *none])
     if len(headline) > MAX_HEADLINE or (leaders and len(benchmark.datasets) > 1):
         headline = _headline(benchmark, leaders)
-    further = [*filter(None, [benchmark.across().answer]), *none, *_test_parts(benchmark)]
+    overall = benchmark.across().answer if leaders else ""
+    further = [*filter(None, [overall]), *none, *_test_parts(benchmark)]
     remarks = tuple(part for part in further if part not in headline)
     return BenchmarkVerdict((*answers, *further), leaders, benchmark.metric, headline, remarks)
 
@@ -108,6 +110,8 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
         counts = f"{len(frame) - n_worse - n_undecided:,} better, {n_worse:,} worse, {n_undecided:,} undecided"
         of = counted(len(frame), "difference")
         return f"{display.heading} against the baseline {shown_name(baseline, MAX_SHORT)}: of {of}, {counts}"
+    facts = ((run.dataset, result.facts.get(WITHOUT_COPIED, {})) for run, result in benchmark.results.items())
+    copied = {dataset: "; all may be copied" for dataset, fact in facts if fact.get("n") == 0}
     best, p_values = list[str](), list[float]()
     answers = grouped((tuple(leaders[dataset]), dataset) for dataset in benchmark.datasets)
     for found, datasets in sorted(answers.items(), key=lambda answer: -len(answer[1])):
@@ -115,7 +119,8 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
             won = frame[(frame["better"] == found[0]) & frame["dataset"].isin(datasets)]
             sizes = won["difference"].abs().groupby(won["dataset"]).min()[datasets]
             decimals = enough_decimals(sizes, display.decimals)
-            shown = [f"{shown_name(on, MAX_SHORT)} (+{written(size, decimals)})" for on, size in zip(datasets, sizes)]
+            leads = [f"+{written(size, decimals)}{copied.get(on, '')}" for on, size in zip(datasets, sizes)]
+            shown = [f"{shown_name(on, MAX_SHORT)} ({lead})" for on, lead in zip(datasets, leads)]
             ends = f"{written(sizes.min(), decimals)} to {written(sizes.max(), decimals)}"
             where = listed(shown) if len(shown) <= MAX_WITH_NUMBERS else f"{_where(datasets)} by {ends}"
             best.append(f"{model_name(found[0], MAX_SHORT)} on {where}")

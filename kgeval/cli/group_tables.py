@@ -16,8 +16,7 @@ from kgeval.errors import ProtocolError
 from kgeval.metrics.grammar import display_of
 
 LIMIT = 20
-WITH_INTERVAL = {"low": "difference low", "high": "difference high"}
-# A terminal shows the intervals that decide.
+# People see the intervals that decide.
 DECIDING = {"low_corrected": "difference low", "high_corrected": "difference high"}
 
 
@@ -45,8 +44,8 @@ def check_limit(limit: int | None) -> None:
         raise ProtocolError(f"--limit must be at least 1; got {limit}")
 
 
-def joined(frames: Mapping[str, pd.DataFrame], limit: int | None, name: str) -> pd.DataFrame:
-    """Return the largest gains and losses of several tables as one, with the name of each table in the index.
+def joined(frames: Mapping[str, pd.DataFrame], limit: int | None, name: str = "") -> pd.DataFrame:
+    """Return the largest gains and losses of several tables as one, with the two models of each in the index.
 
     Parameters
     ----------
@@ -55,9 +54,27 @@ def joined(frames: Mapping[str, pd.DataFrame], limit: int | None, name: str) -> 
     limit : int, optional
         By default all rows.
     name : str
-        What the tables are for, such as ``"dataset"``.
+        What the keys of `frames` are, such as ``"dataset"``, for a level of the index; by default there is none.
     """
-    return pd.concat({key: largest_moves(frame, limit or len(frame)) for key, frame in frames.items()}, names=[name])
+    parts = {}
+    for key, frame in frames.items():
+        of_pair = " - ".join(frame.attrs["models"])
+        parts[(key, of_pair) if name else of_pair] = largest_moves(frame, limit or len(frame))
+    return pd.concat(parts, names=[*([name] if name else []), "difference of"])
+
+
+def deciding(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table for people: its intervals are those that decide.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table of `Comparison.by` or `Benchmark.by`.
+    """
+    left_out = ["low", "high", *([] if frame["reversed"].any() else ["reversed"])]
+    front = ["n", "value_first", "value_second", "difference", *DECIDING, "decided"]
+    ordered = [*front, *frame.columns.difference([*front, *left_out], sort=False)]
+    return frame[ordered].rename(columns=DECIDING)
 
 
 def group_text(frame: pd.DataFrame, limit: int, screen: Screen) -> str:
@@ -76,7 +93,6 @@ def group_text(frame: pd.DataFrame, limit: int, screen: Screen) -> str:
     heading, on = display_of(frame.attrs["metric"]).heading, "".join(f" on {name}" for name in frame.attrs["datasets"])
     amount = f"largest gains and losses, {len(shown):,} of {n:,} groups" if len(shown) < n else counted(n, "group")
     title = f"{first} - {second} in {heading} by {column}{on}: {amount}; intervals corrected for {counted(n, 'test')}"
-    title += ", none where too few triples differ" if shown["low_corrected"].isna().any() else ""
-    shown = shown.drop(columns=["low", "high", *([] if shown["reversed"].any() else ["reversed"])])
-    shown = shown.rename(columns={"value_first": first, "value_second": second, **DECIDING})
+    title += ", none of too few triples" if shown["low_corrected"].isna().any() else ""
+    shown = deciding(shown).rename(columns={"value_first": first, "value_second": second})
     return f"{screen.lines([printable(title)])}\n{format_frame(shown, 'table', screen)}"

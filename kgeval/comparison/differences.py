@@ -484,10 +484,11 @@ def entity_note(row: Mapping[Any, Any], low: float, high: float) -> Iterator[str
     ratio, is_sure = (high - low) / (row["high_95"] - row["low_95"]), low > 0.0 or high < 0.0
     if ratio > MAX_ENTITY_RATIO or (row["better"] and low <= 0.0 <= high):
         pair, heading = listed_names([row["first"], row["second"]]), display_of(row["metric"]).heading
+        usual = between(row["low_95"], row["high_95"], has_signs=True)
         yield (
-            f"{pair}: for other entities, the 95% interval of the difference in {heading} to cite is "
-            f"{between(low, high, has_signs=True)}, {ratio:.1f} times as wide as for other triples of these entities "
-            "(ranks that share an entity depend on each other; neither is corrected), and "
+            f"{pair}: for other entities, the 95% interval of the difference in {heading} is "
+            f"{between(low, high, has_signs=True)}, {ratio:.1f} times as wide as {usual} for other triples of these "
+            "entities (ranks that share an entity depend on each other; neither is corrected), and "
             f"{'excludes' if is_sure else 'contains'} 0"
         )
 

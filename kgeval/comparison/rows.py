@@ -108,7 +108,7 @@ class Compared:
         """1 - confidence: a difference is decided if its ``p_corrected`` is at most `alpha`."""
         return self.terms.alpha
 
-    @names_unknown_arguments(alpha="compare(..., confidence=1 - alpha), which all decisions belong to")
+    @names_unknown_arguments(alpha="compare(..., confidence=1 - alpha): decisions belong to the confidence")
     def significant(self) -> pd.DataFrame:
         """Return the rows of `differences` that are decided."""
         return self.differences[(self.differences["better"] != "").to_numpy()].reset_index(drop=True)
@@ -391,7 +391,7 @@ def model_order(comparison: Comparison, metric: str = "") -> list[str]:
 def chosen_pair(
     first: str | None, second: str | None, order: Sequence[str], rivals: Callable[[str], Collection[str]]
 ) -> tuple[str, str]:
-    """Return the names of two models: those given, else the best one and the next one that it was tested against.
+    """Return the names of two models: those given, else the best ones that were tested against each other.
 
     Parameters
     ----------
@@ -407,11 +407,15 @@ def chosen_pair(
         If no model has the name, or both names are the same.
     """
     names = sorted(order)
-    firsts = [*(name for name in order if name != second), second]
-    one = check_one_of("first", firsts[0] if first is None else first, names)
-    others = [name for name in order if name != one]
-    tested = [name for name in others if name in rivals(one)]
-    other = check_one_of("second", [*tested, *others, one][0] if second is None else second, names)
+    for what, name in (("first", first), ("second", second)):
+        check_one_of(what, order[0] if name is None else name, names)
+
+    def best_beside(name: str) -> str:
+        others = [other for other in order if other != name]
+        return [*(other for other in others if other in rivals(name)), *others, name][0]
+
+    one = first if first is not None else order[0] if second is None else best_beside(second)
+    other = best_beside(one) if second is None else second
     if one == other:
         raise ProtocolError(f"first and second must be two different models; got {one!r} twice")
     return one, other

@@ -221,9 +221,10 @@ def moved(groups: pd.DataFrame, metric: str, n: int) -> tuple[pd.DataFrame, pd.D
 
 
 def largest_moves(groups: pd.DataFrame, limit: int) -> pd.DataFrame:
-    """Return the `limit` rows with the largest contributions, but at least a third of gains and of losses.
+    """Return the `limit` rows with the largest contributions, a third of them (rounded down) or more of either sign.
 
-    They come by contribution, the largest gain first; if all rows fit, they stay as they are.
+    The largest contribution comes first; rows that contribute nothing are left out. If all rows fit, they stay as they
+    are.
 
     Parameters
     ----------
@@ -240,12 +241,11 @@ def largest_moves(groups: pd.DataFrame, limit: int) -> pd.DataFrame:
     if len(groups) <= limit or "contribution" not in groups.columns:
         return groups[:limit]
     ordered = groups.sort_values("contribution", ascending=False, kind="stable")
-    sizes = ordered["contribution"]
-    n_lost = int((sizes < 0.0).sum())
-    chosen = sizes.abs().nlargest(limit).index
-    n = int((sizes[chosen] < 0.0).sum())
-    n = min(max(n, limit // 3), limit - min(limit // 3, len(ordered) - n_lost), n_lost)
-    return pd.concat([ordered[: limit - n], ordered[len(ordered) - n :]])
+    above, below = ordered[ordered["contribution"] > 0.0], ordered[ordered["contribution"] < 0.0]
+    sizes = np.sort(groups["contribution"].abs().fillna(0.0))[::-1]
+    n = int((below["contribution"] <= -sizes[limit - 1]).sum())
+    n = min(max(n, limit // 3, limit - len(above)), limit - min(limit // 3, len(above)), len(below))
+    return pd.concat([above[: limit - n], below[len(below) - n :]])
 
 
 def moved_words(

@@ -17,10 +17,9 @@ from typing import Any
 import pandas as pd
 
 from kgeval._version import __version__
-from kgeval.audit import leak_notes
 from kgeval.base.checks import grouped, names_unknown_arguments
 from kgeval.base.files import check_page_target, replacing
-from kgeval.base.wording import percent, printable, shown_label, signed, with_capital
+from kgeval.base.wording import printable, shown_label, signed, with_capital
 from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.benchmarks.benchmark_text import answer_details, moved_lines
 from kgeval.benchmarks.model_benchmark import Benchmark
@@ -41,7 +40,7 @@ MAX_COLUMNS = 3  # metrics whose intervals stand beside the values, not below th
 MAX_NAME = 24  # characters of a dataset in the heading of a column
 N_MOVED = 3  # relations with the largest gains, and with the largest losses, of each dataset
 MAX_BESIDE, MAX_PAIRS = 4, 6  # datasets whose two best stand beside the means; pairs on each that are all shown
-BEST = "Bold: best, and what the test cannot tell from it."
+BEST = "Bold: best, and what the test cannot tell from it; nothing, if these are all."
 DECIDED_MARKS = "Bold, filled mark: decided. Open mark: undecided."
 
 
@@ -99,7 +98,8 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     across, cells = benchmark.across(), mean_cells(benchmark)
     verdict, names = benchmark.verdict, (*benchmark.models, *benchmark.datasets)
     notes = [f"{with_capital(note, names)}." for note in benchmark.notes]
-    grave = [note for note in notes if not is_description(note)][: page.N_OPEN]
+    grave = [note for note in notes if not is_description(note)]
+    grave = [*grave[: page.N_OPEN], *(note for note in grave[page.N_OPEN :] if ": row order" in note)]
     rest = [note for note in notes if note not in grave]
     is_several, leads = min(len(benchmark.datasets), len(benchmark.models)) > 1, _leads(benchmark)
     details = [f"{line}." for line in (*answer_details(benchmark), *moved_lines(benchmark))]
@@ -137,24 +137,16 @@ def _named(models: Sequence[str], in_order: Sequence[str]) -> Column:
 def _overview(benchmark: Benchmark, across: AcrossDatasets, cells: Cells) -> Table:
     """Return the means of the primary metric, one row per model and one column per dataset, and the mean ranks."""
     models, heading = across.models, heading_of(benchmark.metric)
-    shares = dict[str, str]()
-    for run, result in benchmark.results.items():
-        fact = result.facts.get(leak_notes.WITHOUT_COPIED)
-        shares |= {run.dataset: percent(1 - fact["n"] / len(result.table))} if fact else {}
-    named, more = _named([*models, CHANCE], models), [Cell("may be copied")] if shares else []
-    columns = [replace(named, cells=[*named.cells, *more])]
+    columns = [_named([*models, CHANCE], models)]
     for name in benchmark.datasets:
         of_models = [replace(cells[model, name, benchmark.metric], interval="") for model in (*models, CHANCE)]
-        of_models += [Cell(shares.get(name, ""))] if more else []
         columns.append(Column(printable(shown_name(name, MAX_NAME)), of_models, key=printable(name)))
     ranks = Column.of_values("mean rank", list(zip(across.table["mean_rank"])), "mr")
-    columns.append(replace(ranks, cells=[*ranks.cells, Cell(), *[Cell()] * len(more)]))
+    columns.append(replace(ranks, cells=[*ranks.cells, Cell()]))
     spread = " ± SD over the seeds" if (benchmark.table["n_seeds"] > 1).any() else ""
     marks = f"{MARK}: decided against the baseline." if benchmark.terms.baseline is not None else BEST
     caption = f"{heading} on each dataset{spread}. {marks} Mean rank: over the datasets, 1 is best."
-    caption += " May be copied: test triples that train gives away." if shares else ""
-    faint = [len(models), len(models) + 1][: 1 + len(more)]
-    return Table(columns, faint=faint, caption=caption, name="overview", kind="matrix fit")
+    return Table(columns, faint=[len(models)], caption=caption, name="overview", kind="matrix fit")
 
 
 def _leads(benchmark: Benchmark) -> list[Table]:

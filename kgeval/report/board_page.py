@@ -185,8 +185,9 @@ def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:
         return []
     (metric,) = metrics
     digits, models = display_of(metric).decimals, list(dict.fromkeys(chain(*rows_of)))
-    places = {model: [[*rows, model].index(model) for rows in rows_of] for model in models}
     missing = {model: sum(model not in rows for rows in rows_of) for model in models}
+    # The places are those among the models that miss no more tables.
+    places = {m: [[*(k for k in rows if missing[k] <= missing[m]), m].index(m) for rows in rows_of] for m in models}
     shown = sorted(models, key=lambda model: (missing[model], sum(places[model])))[:MAX_MODELS]
     columns = [Column("model", [Cell(printable(shown_name(model, MAX_NAME))) for model in shown], is_label=True)]
     for name, rows in zip(names, rows_of):
@@ -194,7 +195,7 @@ def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:
         best = next(iter(rows.values())).value(metric)[0]
         columns.append(Column(name, [replace(one, interval="", is_best=best in one.numbers[:1]) for one in cells]))
     of_all = f"{len(shown)} of {counted(len(models), 'model')}" if len(shown) < len(models) else "all models"
-    caption = f"{heading_of(metric)}: {of_all}, by missing datasets, then the sum of their places. Bold: the leader."
+    caption = f"{heading_of(metric)}: {of_all}, those on most datasets first, then by sum of places. Bold: the leader."
     return [Table(columns, caption=caption, name="matrix", kind="matrix sortable")]
 
 

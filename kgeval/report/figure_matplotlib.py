@@ -256,7 +256,8 @@ def _draw_mark(mark: value.Mark, axes: Axes, style: Style) -> None:
         side = {"middle": "center", "start": "left", "end": "right"}[mark.align]
         for x, y, text in mark.items:
             # a long text that starts or ends inside does not make the axes smaller
-            _add_text(axes, (x, y), text, style, (0.0, 2.0), side, "bottom", in_layout=side == "center")
+            up, edge = (0.0, "center") if mark.is_inside else (2.0, "bottom")
+            _add_text(axes, (x, y), text, style, (0.0, up), side, edge, in_layout=side == "center")
 
 
 def _sample(mark: value.Mark, style: Style) -> Any:

@@ -153,7 +153,8 @@ def _mark(mark: Mark, place: Callable[[Point], Point]) -> list[Any]:
         pattern = (mark.model or 0) % N_PATTERNS if mark.kind == "full" else 0
         return [*drawn, tag("path", d=outlines, fill=f"url(#pattern-{pattern})") if pattern else None]
     placed = [(*place((x, y)), text.split("\n")[::-1]) for x, y, text in mark.items]
-    lines = [(x, y - 4 - i * (TEXT + 2), text) for x, y, texts in placed for i, text in enumerate(texts)]
+    up = -4 if mark.is_inside else 4
+    lines = [(x, y - up - i * (TEXT + 2), text) for x, y, texts in placed for i, text in enumerate(texts)]
     return [_text(x, y, text, mark.align, "value" if mark.is_inside else "name") for x, y, text in lines]
 
 

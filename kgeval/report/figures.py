@@ -148,11 +148,13 @@ def _hits_table(names: Sequence[str], hits: Data, title: str) -> Figure:
     places = [place for place, k in enumerate(hits["k"]) if k in MARKED][:MAX_CUTS]
     rows = [*hits["values"], *([] if hits["chance"] is None else [hits["chance"]])]
     values = np.array(rows, dtype=np.float64)[:, places]
+    low, high = (of(values[: len(names)], axis=0) for of in (np.nanmin, np.nanmax))
+    shades = np.clip((values - low) / np.maximum(high - low, 1e-9), 0.0, 1.0)
     cells, texts = list[Mark](), []
     for i, j in np.argwhere(np.isfinite(values)).tolist():
-        shade = round(0.03 + 0.52 * values[i, j], 2)
+        shade = round(0.03 + 0.52 * shades[i, j], 2)
         cells.append(Bars(((j - 0.5, i - 0.5, j + 0.5, i + 0.5),), 0, shade=shade))
-        texts.append((float(j), i + 0.42, f"{values[i, j]:.3f}"))
+        texts.append((float(j), float(i), f"{values[i, j]:.3f}"))
     ticks = tuple((float(j), f"{hits['k'][place]:,}") for j, place in enumerate(places))
     x = Axis("k (filtered ranks, ties at their mean)", -0.5, len(places) - 0.5, ticks, has_names=True)
     y = Axis.of_rows([*names, *(["chance"] * (len(rows) - len(names)))])

@@ -19,7 +19,7 @@ from kgeval.report.page_values import drawn, shows_chance
 from kgeval.results.display import tie_ends
 from kgeval.results.rank_table import CONFIDENCE
 
-N_NAMED = 2  # relations with the largest gains, and with the largest losses, that a sentence names
+N_NAMED, MAX_PAIRED = 2, 3  # relations with the largest gains that a sentence names; models with a line for each pair
 
 
 def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Section:
@@ -42,7 +42,7 @@ def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Sectio
     noted = cautions([*grave, *notes], min(N_OPEN, len(grave)))
     if len(report.names) == 1:
         shown: list[PagePart] = [*of_metrics[:1], *noted, *of_metrics[1:]]
-    elif report.is_many:
+    elif len(report.names) > MAX_PAIRED:
         shown = [values(report), *noted, *(Fold("Differences of all pairs", [one]) for one in differences(report))]
     else:
         shown = [Beside([values(report), *differences(report)]), *noted]
@@ -98,11 +98,12 @@ def values(report: Report) -> Table:
         replace(column, cells=cells, head=None),
         Column("interval", pictures, head=column.head),
     ]
-    if report.is_many and comparison is not None:
+    is_many = len(report.names) > MAX_PAIRED
+    if is_many and comparison is not None:
         columns += lead_columns(report.rows, report.names, report.short(0), metric, comparison.alpha)
         said.append(f"Lead: with the interval that decides; {corrected_text(report)}.")
         said.append(f"Bold {report.heading}: not told apart from the best; bold lead: decided.")
-    return Table(columns, caption=" ".join(said), name="first", kind="narrow" if report.is_many else "")
+    return Table(columns, caption=" ".join(said), name="first", kind="narrow" if is_many else "")
 
 
 def _range(ends: tuple[float, float], decimals: int) -> str:
@@ -122,7 +123,7 @@ def differences(report: Report) -> Sequence[PagePart]:
         text = "The results were not compared, so no difference is tested."
         return [Text(text)] if len(report.names) > 1 else []
     rows = [row for row in report.rows if row["metric"] == report.metric]
-    if report.is_many:
+    if len(report.names) > MAX_PAIRED:
         caption = (
             f"Differences in {report.heading}, row - column. Bold: decided ({corrected_text(report)}); grey: "
             "undecided. Intervals and p: under the pointer, and in the table of all tests."

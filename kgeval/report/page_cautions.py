@@ -25,7 +25,7 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
     """Return the cautions, gravest first, and the notes that change no number.
 
     The order: results that are not comparable; triples that leak; doubted scores of the two best models; ties that
-    change the order; baselines that are not beaten; intervals of the two best models that are much wider for other
+    could change the order; baselines not beaten; intervals of the two best models that are much wider for other
     entities; bounded, unknown and dropped ranks. If for other entities the interval of the two best models contains 0,
     this is the second at most.
 
@@ -110,8 +110,9 @@ def merged(lines: Iterable[tuple[str, str]]) -> list[str]:
 def tie_cautions(report: Report) -> tuple[list[str], list[str]]:
     """Return cautions about ties, and notes about ties that change nothing.
 
-    For each model with many tied ranks, there is a caution if the range of its values, from pessimistic to optimistic
-    ties, overlaps the range of another model, which it names, or if there is only one model; otherwise there is a note.
+    A model with many tied ranks has a caution if the range of its values, from pessimistic to optimistic ties, overlaps
+    the range of another model, which it names, or if there is only one model. Of several models, that with the widest
+    range has the caution; the others have notes.
 
     Parameters
     ----------
@@ -120,7 +121,8 @@ def tie_cautions(report: Report) -> tuple[list[str], list[str]]:
     results, metric, decimals = report.results, report.metric, display_of(report.metric).decimals
     known = [tie_ends(result.rank_table, metric) or (result[metric],) * 2 for result in results]
     ends, lines, notes = list(map(sorted, known)), list[str](), list[str]()
-    for i, (result, (low, high)) in enumerate(zip(results, ends)):
+    for i in sorted(report.models, key=lambda i: ends[i][0] - ends[i][1]):  # the widest range first
+        result, (low, high) = results[i], ends[i]
         least, greatest = written(low, decimals), written(high, decimals)
         if result.tie_rate <= MAX_TIES or not math.isfinite(low + high) or least == greatest:
             continue
@@ -130,4 +132,4 @@ def tie_cautions(report: Report) -> tuple[list[str], list[str]]:
             f"{least} to {greatest}, depending on how ties are broken"
             f"{f'; this range overlaps that of {listed(met, MAX_NAMED)}' if met else ''}."
         )
-    return lines, notes
+    return lines[:1], [*lines[1:], *notes]

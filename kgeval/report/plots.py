@@ -6,7 +6,7 @@ change the settings of matplotlib. The pages draw the same figures (`kgeval.repo
 
 - ``results``: a result, several of them, a mapping of names to results, or a `Comparison` or `Benchmark`, whose models
   are drawn best first. The first model always has the first colour. Of a model with several seeds in a benchmark, the
-  run with the median of the primary metric is drawn, by its name; ``bench.results`` holds all runs.
+  run with the median of the primary metric is drawn, by its name (of two, the lower one); ``bench.results`` holds all.
 - ``style``: ``"screen"``, or ``"paper"`` for a column of a paper: 3.3 inches wide, texts of 8 points, without a title,
   since a paper has a caption. The words for it are ``figure.get_label()`` (with `ax`, ``ax.get_label()``).
 - ``ax``: axes of matplotlib to draw on, for figures with several plots; by default a new figure.
@@ -79,8 +79,7 @@ Curves = OneCurve | Sequence[OneCurve] | Mapping[str, OneCurve] | Comparison | B
 Names = Sequence[str] | Mapping[str, str] | None
 Numbers = npt.NDArray[np.float64]
 MAX_DATASET, FEW_DATASETS = 14, 10  # characters of a dataset beside its rows; datasets that are few for a test
-MAX_MODEL, MAX_ROWS = 16, 30  # characters beside mean ranks; differences, of more pairs those of the best are drawn
-MAX_PAIRS = 12  # the same in a paper
+MAX_MODEL, MAX_ROWS, MAX_PAIRS = 16, 30, 12  # characters beside mean ranks; pairs, before only the best's are drawn
 ROOM_ABOVE = 2.15  # of a label above its row: the characters of a label beside it, times this
 HEADINGS = {figures.rank_distribution: "Distribution of ranks", figures.hits_curve: "Hits@k"}
 # Places of a curve; of one with a logarithmic axis, which shows its first stairs; items of a list with such an axis.
@@ -149,8 +148,8 @@ def hits_curve(
     matplotlib.figure.Figure
         One line per model through the points (k, hits@k), with a band, and one line for the chance level of the first
         result. The names stand beside the curves, at the side where these differ more; with `ax`, in a legend. Ten and
-        more models have a table in place of curves: a row for each, with hits@1, hits@3, hits@10,
-        .... The k axis is logarithmic, with at most 45 values of k. The bands
+        more models have a table in place of curves: a row for each, with hits@1, hits@3, ....
+        The k axis is logarithmic, with at most 45 values of k. The bands
         are pointwise 95% intervals, for other triples of the same graph. There is no point for k if hits@k depends on
         bounded ranks, whose bounds the band then shows, and no chance level if the numbers of rivals are unknown.
     """
@@ -252,11 +251,10 @@ def degree_curve(
     name = str(next(iter(found.frames.values())).index.name or column)
     words = short(_named(name, names, column_words(name)), 28)
     heading = f"{display_of(found.key).heading} by {words}{found.about}: {found.sizes.sum():,.0f} ranks"
-    bins = list(map(figures.brief_bin, labels))
-    if style != "paper":
-        bins = [f"{label}\n({n:,.0f})" for label, n in zip(bins, found.sizes[drawn])]
-        words = f"{words} (number of ranks)"
-    return draw(found.figure(drawn, bins, heading, words), style, ax, title)
+    has_counts = style != "paper"
+    counts = [f"\n({n:,.0f})" * has_counts for n in found.sizes[drawn]]
+    bins = [figures.brief_bin(label) + count for label, count in zip(labels, counts)]
+    return draw(found.figure(drawn, bins, heading, words + " (number of ranks)" * has_counts), style, ax, title)
 
 
 @names_unknown_arguments()
@@ -280,10 +278,11 @@ def difference_plot(
         the marks follow it; otherwise they are filled where the interval excludes 0. Of groups, the intervals are those
         that decide, corrected for the number of groups. Pairs
         (columns ``first`` and ``second``) stand in the order of the models, those of the leader first. Other rows are
-        named by the index, for example the relations in a table that ``comparison.by("relation")`` returns.
+        named by the index, for example the relations in a table that ``comparison.by("relation")`` returns, whose
+        ``attrs`` name models and metric below the axis.
     limit : int, optional
-        At most so many rows are drawn, the first of each panel, of groups those with the largest gains and losses; a
-        caution gives the number of all rows. By default 30, in a paper 24, or 15 if names need two lines. By default,
+        At most so many rows are drawn, the first of each panel, of groups those with the largest gains and losses; the
+        title gives the number of all rows. By default 30, in a paper 24, or 15 if names need two lines. By default,
         of more than 30 pairs, in a paper 12, only those of the best model of each panel are drawn.
     names : mapping of str to str, optional
         The names to show in place of the names of models or rows.
@@ -338,16 +337,17 @@ def difference_plot(
     check_positive_int("limit", limit, MetricError)
     n_of = [len(part) for *_, part in parts]
     most = max(1, limit // len(parts))
-    parts = [(name, on, part[:most] if is_pairs else largest_moves(part, most)) for name, on, part in parts]
+    parts = [(name, on, part[:most] if is_pairs else _moves(part, most)) for name, on, part in parts]
     n_drawn = sum(len(part) for *_, part in parts)
     size = counted(len(frame), "difference")
     start, end = ("", " with the largest gains and losses") if "contribution" in rows.columns else ("the first ", "")
-    if is_brief:
-        end = f", those of the best model{' in each panel' * (len(parts) > 1)}"
-        start = "the first " * (n_drawn < sum(n_of))
+    if n_drawn == len(rows):
+        start, end = "", ", the others are undefined"
+    elif is_brief:
+        start, end = "the first " * (n_drawn < sum(n_of)), ", those of the best model"
     size = f"{start}{n_drawn:,} of {size}{end}" if n_drawn < len(frame) else size
     n_open = sum(int(part["low"].isna().sum()) for *_, part in parts)
-    cautions = (f"{n_open:,} without an interval: too few triples differ",) if n_open and not is_pairs else ()
+    cautions = (f"{n_open:,} without an interval: too few triples",) if n_open and not is_pairs else ()
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
     figure = figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}")
@@ -706,7 +706,7 @@ def _with_decisions(found: _Groups, comparison: Comparison, column: str) -> _Gro
     """Return values with the column ``decided``: in which groups a model and the best one are told apart."""
     best, *others = model_order(comparison)
     if found.key not in comparison.keys or not set(others) <= {*comparison.rivals(best)}:
-        return found
+        return replace(found, about=f"{found.about}, not tested")
     try:
         tables = [comparison.by(column, found.key, best, other) for other in others]
     except MetricError:  # the metric has no contributions
@@ -717,6 +717,11 @@ def _with_decisions(found: _Groups, comparison: Comparison, column: str) -> _Gro
         frames[name] = one.assign(decided=table["decided"].reindex(one.index, fill_value=False))
     about = f"{found.about}, tests corrected for {counted(tables[0].attrs['groups'], column)}"
     return replace(found, frames=frames, about=about, rule=f"not told apart from {short(first, MAX_MODEL)}")
+
+
+def _moves(part: pd.DataFrame, most: int) -> pd.DataFrame:
+    """Return the groups to draw; if not all, by difference."""
+    return part if len(part) <= most else largest_moves(part, most).sort_values("difference", ascending=False)
 
 
 def _difference_heading(metric: str) -> str:

@@ -1182,8 +1182,8 @@ def interval_notes(result: EvaluationResult, confidence: float = CONFIDENCE, clu
         ratio = (wide.high - wide.low) / (narrow.high - narrow.low) if narrow.high > narrow.low else np.nan
         if ratio > MAX_ENTITY_RATIO:
             lines.append(
-                f"for other entities, the interval of MRR to cite is {between(wide.low, wide.high)}, {ratio:.1f} times "
-                "as wide as for other triples of these entities: ranks that share an entity depend on each other"
+                f"for other entities, the interval of MRR is {between(wide.low, wide.high)}, {ratio:.1f} times as "
+                "wide as for other triples of these entities: ranks that share an entity depend on each other"
             )
     return lines
 

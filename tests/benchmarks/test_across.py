@@ -95,7 +95,7 @@ def test_lines(scipy_stats):
     assert found.groups == (("C", "A", "B"), ("A", "B", "D"))
     assert found.lines() == [
         "mean ranks by MRR over 8 datasets (1 is best): C 1.00, A 2.50, B 2.50, D 4.00",
-        "Friedman's test: p < 0.0001 (chi-square 21.60, exact); Nemenyi's test decides C over D (critical difference "
+        "Friedman's test: p < 0.0001 (exact, chi-square 21.60); Nemenyi's test decides C over D (critical difference "
         "1.66, significance level 0.05 for 6 pairs together)",
         f"note: {RELATED}",
     ]
@@ -103,6 +103,13 @@ def test_lines(scipy_stats):
     tied = AcrossDatasets.of(pd.DataFrame([[0.3, 0.2], [0.2, 0.3]], columns=list("AB")), "mrr", True)
     assert tied.answer == "best mean rank over 2 datasets: A and B, 1.50 (no test over datasets)"
     assert AcrossDatasets.of(VALUES.iloc[:1], "mrr", True).answer == ""
+    missing = VALUES.copy()
+    missing.iloc[0, 0] = np.nan
+    assert AcrossDatasets.of(missing, "mrr", True).answer.startswith("best mean rank over 7 of 8 datasets: C, 1.00 (")
+    turned = pd.DataFrame([[0.3, 0.2, 0.1], [0.2, 0.3, 0.1], [0.1, 0.2, 0.3], [0.3, 0.1, 0.2]], columns=list("ABC"))
+    unsure = AcrossDatasets.of(turned, "mrr", True)
+    assert unsure.friedman.p_value > 0.05
+    assert "1.75 (Friedman's test finds no difference, p = " in unsure.answer
     text = repr(found)
     assert text.startswith(found.lines()[0])
     assert text.splitlines()[-4].split() == ["C", "1.0000", "8", "8"]

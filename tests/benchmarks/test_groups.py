@@ -177,9 +177,7 @@ def test_a_note_says_what_holds_for_other_entities(seeds):
     found = kg.benchmark(results, metrics="mr")
     (row,) = found.differences.to_dict("records")
     assert row["better"] == "A"
-    assert found.notes[0].startswith(
-        "hubs: A and B: for other entities, the 95% interval of the difference in MR to cite is ["
-    )
+    assert found.notes[0].startswith("hubs: A and B: for other entities, the 95% interval of the difference in MR is [")
     assert found.notes[0].endswith("and contains 0")
     by_entity = kg.benchmark(results, metrics="mr", cluster="entity").differences.iloc[0]
     reach = scipy.stats.t.ppf(0.975, by_entity["freedom"]) * by_entity["error"]

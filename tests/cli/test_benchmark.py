@@ -127,8 +127,20 @@ def test_groups_of_the_two_best_models(capsys, files, one, bench, given):
     assert [row["difference"] for row in content] == [x for frame in frames.values() for x in frame["difference"]]
     assert main(["benchmark", one, "--by", "relation", "--limit", "1", "--to", "csv"]) == 0
     _, *rows = capsys.readouterr().out.splitlines()
-    assert [row.split(",")[:2] for row in rows] == [[dataset, frame.index[0]] for dataset, frame in frames.items()]
+    first_of_each = [[name, " - ".join(frame.attrs["models"]), frame.index[0]] for name, frame in frames.items()]
+    assert [row.split(",")[:3] for row in rows] == first_of_each
+    text = printed(capsys, "benchmark", one, "--by", "relation", "--to", "markdown")
+    assert text.splitlines()[0].startswith("| dataset | difference of | relation | n | value_first | value_second | ")
     assert refused(capsys, "benchmark", one, "--limit", 0) == "kgeval: --limit must be at least 1; got 0\n"
+
+
+def test_datasets_without_groups_are_named(capsys, folder, files, tmp_path):
+    """B has no run on ring-20; a column that no dataset has is refused."""
+    some = [name for name in files if not name.startswith(("B", "C")) or "ring-12" in name]
+    said = " ".join(printed(capsys, "benchmark", *some, "--by", "relation", "--quiet").split())
+    assert "not listed by relation: ring-20: " in said
+    assert "in MRR by relation on ring-12: 2 groups" in said
+    assert "must be one of" in refused(capsys, "benchmark", *files, "--by", "colour")
 
 
 def test_options_reach_benchmark(capsys, files, bench, given):

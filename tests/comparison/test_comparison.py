@@ -647,6 +647,8 @@ def test_groups_are_those_of_the_two_best_models():
     seeds = [kg.benchmarks.named(named[best], "A", seed=1), kg.benchmarks.named(named[middle], "A", seed=2)]
     runs = compare([*seeds, kg.benchmarks.named(named[worst], "B", seed=1)], metrics="mrr", n_resamples=9)
     assert runs.by("side").attrs["models"] == ("A seed 1", "B seed 1")
+    assert runs.by("side", second="A seed 2").attrs["models"] == ("B seed 1", "A seed 2")
+    assert alone.by("side", second=middle).attrs["models"] == (worst, middle)  # the only one it was tested against
     assert compare(dict(reversed(named.items())), metrics="mrr", n_resamples=9).by("side").equals(found.by("side"))
     pair = compare({worst: named[worst], best: named[best]}, metrics="mrr", n_resamples=9)
     assert pair.by("side").attrs["models"] == (worst, best)  # as listed

@@ -140,9 +140,11 @@ def test_a_note_says_whether_a_difference_holds_for_other_entities(of_hubs, said
     assert len(notes) == bool(said)
     for note in notes:
         number = r"([-+\d.]+)"
-        found_in = re.search(f"is \\[{number}, {number}\\], {number} times as wide as for other triples", note)
-        low, high, ratio = map(float, found_in.groups())
+        pair = f"\\[{number}, {number}\\]"
+        found_in = re.search(f"is {pair}, {number} times as wide as {pair} for other triples", note)
+        low, high, ratio, *usual = map(float, found_in.groups())
         row = found.differences.iloc[0]
+        assert usual == pytest.approx([row["low_95"], row["high_95"]], abs=1e-4)
         assert row["decision"] == "first"
         assert (high - low) / (row["high_95"] - row["low_95"]) == pytest.approx(ratio, abs=0.06)
         assert (low + high) / 2 == pytest.approx(row["difference"], abs=1e-3)

@@ -355,6 +355,11 @@ def test_the_headline_says_who_by_how_much_and_how_surely(tmp_path):
     assert set(bench.differences["decision"]) == {"undecided"}
     assert found == "MRR: undecided on ring-12 and ring-14"
     assert bench.verdict.remarks[0].startswith("best mean rank over 2 datasets: ")
+    runs = cases.runs_of((40, 60), ("A", "C"))
+    for run, result in runs.items():
+        result.facts["without_copied"] = {"n": 0} if run[2] == "ring-40" else {"n": 8, "mrr": 0.1}
+    found, _ = headline_of(runs, tmp_path, metrics="mrr")
+    assert found.startswith(f"Best in MRR: A on ring-40 (+{leads[0]:.4f}; all may be copied) and ring-60 (+")
 
 
 def test_the_headline_of_many_models_against_a_baseline_is_short(tmp_path):

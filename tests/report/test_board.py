@@ -427,7 +427,7 @@ def test_a_few_tables_stand_beside_each_other(card, tmp_path):
     rows = reader.rows("matrix")
     best = [[row[0][0] for row in rows if "best" in (row[place][1].get("class") or "")] for place in (1, 2)]
     assert best == [["B"], ["A"]]
-    assert reader.tables["matrix"]["caption"].startswith("MRR: all models, by missing datasets, then ")
+    assert reader.tables["matrix"]["caption"].startswith("MRR: all models, those on most datasets first, ")
     write_board([*others, *runs, card("D", 1, 0.9, sides="object")], path, overwrite=True)  # two tables of a dataset
     assert "matrix" not in Reader(path).tables
     two = card("C", 1, 0.6, dataset="1" * 64)  # equal to B
@@ -438,7 +438,7 @@ def test_a_few_tables_stand_beside_each_other(card, tmp_path):
     write_board([*others, *(card(f"M{i:02}", 1, 0.3 + 0.01 * i) for i in range(20))], path, overwrite=True)
     reader = Reader(path)
     assert [row[0][0] for row in reader.rows("matrix")] == [f"M{i:02}" for i in range(19, 4, -1)]
-    assert reader.tables["matrix"]["caption"].startswith("MRR: 15 of 22 models, by missing datasets, then ")
+    assert reader.tables["matrix"]["caption"].startswith("MRR: 15 of 22 models, those on most datasets first, ")
 
 
 def test_the_headline_names_all_datasets_where_they_fit_two_lines(card, tmp_path):

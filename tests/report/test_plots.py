@@ -239,7 +239,7 @@ def test_hits_curve(drawing, results):
 
 
 def test_ten_models_have_a_table_of_hits(drawing, results):
-    """Their hits@1 and @3, and those of chance, in cells of that shade; nine have curves."""
+    """Their hits@1 and @3, and those of chance, shaded by their place in the column; nine have curves."""
     worse = replaced(results[1], table=results[1].table.assign(better_filtered=6))
     named = {f"m{i}": results[i % 2] for i in range(9)} | {"worse": worse}
     for own in (None, drawing.figure.Figure().subplots()):
@@ -250,11 +250,13 @@ def test_ten_models_have_a_table_of_hits(drawing, results):
         wanted = [[result["hits@1"], result["hits@3"]] for result in named.values()]
         chance = [results[0].chance(f"hits@{k}").value for k in (1, 3)]
         for i, row in enumerate([*wanted, chance]):
-            assert [cells[x, i + 0.42] for x in (0.0, 1.0)] == [f"{value:.3f}" for value in row]
+            assert [cells[x, i] for x in (0.0, 1.0)] == [f"{value:.3f}" for value in row]
         places = [(round(x + 0.5), round(y + 0.5)) for x, y, *_ in boxes_of(axes)]
         shades = dict(zip(places, (bar.get_alpha() for bar in axes.patches)))
         for j, column in enumerate(zip(*wanted, chance)):
-            assert [shades[j, i] for i in range(11)] == pytest.approx([0.03 + 0.52 * at for at in column], abs=0.006)
+            low, high = min(column[:10]), max(column[:10])  # chance is in no range
+            wanted = [0.03 + 0.52 * min(max((at - low) / (high - low), 0.0), 1.0) for at in column]
+            assert [shades[j, i] for i in range(11)] == pytest.approx(wanted, abs=0.006)
     nine = plots.hits_curve(dict(list(named.items())[:9]), limit=3).axes[0]
     assert (sorted(named_in(nine)), len(nine.patches)) == (["chance", *list(named)[:9]], 9)
     assert [line.get_color() for line in curves_of(nine)[:9]] == list(COLOURS[:9])
@@ -752,7 +754,7 @@ def test_difference_plot_of_a_table(drawing):
     assert segments(shares.lines[1]) == [[[0.05, 0.0], [0.15, 0.0]]]
     assert (dots(ranks), faces(ranks)) == ([[[-20.0, 0.0]]], [False])
     assert segments(ranks.lines[1]) == [[[-45.0, 0.0], [5.0, 0.0]]]
-    cut = "the first 3 of 4 differences, n = 480; filled: "
+    cut = "3 of 4 differences, the others are undefined, n = 480; filled: "
     assert title_of(figure) == f"{cut}the interval excludes 0"
     decided = plots.difference_plot(table.assign(better=["", "$A$", "C", ""]))
     assert [faces(axes) for axes in decided.axes] == [[False, True], [True]]
@@ -819,7 +821,7 @@ def test_of_many_pairs_a_paper_has_those_of_the_best_model(drawing, six):
     bench = kgeval.benchmark({(name, 1, data): found[data][name] for name in six for data in "xy"})
     of_each = plots.difference_plot(bench, style="paper")
     assert [len(dots(axes)[0]) for axes in of_each.axes] == [5, 5]
-    assert of_each.get_label().startswith("10 of 30 differences, those of the best model in each panel")
+    assert of_each.get_label().startswith("10 of 30 differences, those of the best model; ")
     pairs = comparison.differences  # against a baseline, which is not the best model, the first ones
     against = pairs[(pairs["first"] == others[-1]) | (pairs["second"] == others[-1])]
     drawn = plots.difference_plot(against, style="paper")
@@ -898,6 +900,11 @@ def test_a_cut_plot_of_groups_has_gains_and_losses(drawing):
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["a", "b", "c", "i"]
     assert title_of(figure).startswith("4 of 10 differences with the largest gains and losses; ")
     assert [len(dots(plots.difference_plot(frame[:8], limit=4).axes[0])[0])] == [4]  # no loss
+    equal = frame.assign(contribution=[0.3, 0.2, 0.1, *[0.0] * 4, np.nan, -0.2, -0.1])
+    figure = plots.difference_plot(equal, limit=5)  # five rows contribute, neither a 0 nor a NaN
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["a", "b", "c", "j", "i"]
+    undefined = plots.difference_plot(frame.assign(difference=[*sizes[:9], np.nan]))
+    assert title_of(undefined).startswith("9 of 10 differences, the others are undefined; ")
 
 
 def test_no_marker_is_cut(drawing, results):
@@ -985,7 +992,7 @@ def test_relations_are_filled_where_they_are_decided(drawing, six):
     with pytest.raises(MetricError, match=r"needs a comparison, a benchmark or a table; got list; see kg\.compare"):
         plots.difference_plot([six["m0"], six["m5"]])
     open_ended = frame.assign(low_corrected=[np.nan, 0.1], high_corrected=[np.nan, 0.2])
-    caution = "1 without an interval: too few triples differ"
+    caution = "1 without an interval: too few triples"
     assert caution in title_of(plots.difference_plot(open_ended))
     assert title_of(plots.difference_plot(frame.iloc[:1])).endswith("(95% intervals, corrected for 2 groups)")
     pairs = plots.difference_plot(comparison, title=None, style="paper")

@@ -15,11 +15,11 @@ from kgeval.benchmarks.benchmark_text import answer_texts, brief_notes
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
 from kgeval.cli.command import Command
-from kgeval.cli.group_tables import LIMIT, WITH_INTERVAL, add_limit, check_limit, group_text, joined
+from kgeval.cli.group_tables import LIMIT, add_limit, check_limit, deciding, group_text, joined
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override
 from kgeval.cli.options import add_format, add_quiet, check_out, file_line, json_text, ranked_result, say_aside
 from kgeval.display.media import format_frame, frame_records
-from kgeval.errors import DataError, ProtocolError
+from kgeval.errors import DataError, MetricError, ProtocolError
 from kgeval.metrics.default_metrics import BRIEF_METRICS
 from kgeval.report import write_benchmark_page
 from kgeval.results.evaluation_result import EvaluationResult
@@ -102,13 +102,15 @@ def _benchmark(options: argparse.Namespace) -> str:
         spread=options.spread,
         override=options.override,
     )
-    groups = {name: benchmark.by(options.by, name) for name in benchmark.datasets} if options.by else {}
+    groups, skipped = _groups(benchmark, options.by) if options.by else ({}, [])
     page = ""
     if options.out is not None:
         write_benchmark_page(benchmark, options.out, overwrite=options.overwrite)
         page = file_line(options.out)
     if options.to == "table":
-        return _as_text(benchmark, groups, options, page)
+        text = _as_text(benchmark, groups, options, page)
+        return f"{text}\n\n{options.screen.lines(skipped)}" if skipped else text
+    say_aside(skipped)
     if not options.quiet:
         aside = [] if options.to == "json" else [benchmark.verdict.sentence, *benchmark.header()]
         say_aside([*aside, *([page] if page else [])])
@@ -116,7 +118,7 @@ def _benchmark(options: argparse.Namespace) -> str:
         return _as_json(benchmark, groups, options.limit)
     if groups:
         shown = joined(groups, options.limit or LIMIT, "dataset")
-        shown = shown if options.to == "csv" else shown.rename(columns=WITH_INTERVAL)
+        shown = shown if options.to == "csv" else deciding(shown)
         return format_frame(shown, options.to, spreadsheet=options.spreadsheet)
     if options.to == "latex":
         return benchmark.to_latex(siunitx=options.siunitx)
@@ -188,14 +190,30 @@ def _runs(named: Sequence[tuple[list[str], Path]]) -> dict[Run, EvaluationResult
     return checked_runs(keys, results, places)
 
 
+def _groups(benchmark: Benchmark, column: str) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """Return the groups of each dataset, and why others have none; raise an error if no dataset has them."""
+    found, skipped, errors = dict[str, pd.DataFrame](), list[str](), list[MetricError]()
+    for name, alignment in benchmark.alignments.items():
+        try:
+            if alignment.differing:
+                raise MetricError("the results differ, and the benchmark accepted it")
+            found[name] = benchmark.by(column, name)
+        except MetricError as error:  # noqa: PERF203
+            errors.append(error)
+            skipped.append(f"not listed by {column}: {name}: {error}")
+    if not found:
+        raise errors[0]
+    return found, skipped
+
+
 def _as_text(benchmark: Benchmark, groups: dict[str, pd.DataFrame], options: argparse.Namespace, page: str) -> str:
     """Return the text for a terminal: verdict, runs, tables, all datasets together, groups, tests, notes."""
     screen = options.screen
     parts = answer_texts(benchmark, screen)
     if len(benchmark.datasets) >= MIN_DATASETS and len(benchmark.models) >= MIN_MODELS:
         across = benchmark.across()
-        general = {f"note: {note}" for note in general_cautions(across.n_datasets)}
-        parts.append(screen.lines([line for line in across.lines() if line not in general]))
+        *_, general = general_cautions(across.n_datasets)
+        parts.append(screen.lines([line for line in across.lines() if line != f"note: {general}"]))
     parts += [group_text(frame, options.limit or LIMIT, screen) for frame in groups.values()]
     if not options.quiet:
         parts.append(screen.dim(screen.lines([*benchmark.description(), *benchmark.notes_on_method()])))

@@ -11,7 +11,7 @@ import kgeval
 from kgeval.classification.classification_result import ClassificationResult
 from kgeval.cli.class_comparison import classes_text
 from kgeval.cli.command import Command
-from kgeval.cli.group_tables import LIMIT, WITH_INTERVAL, add_limit, check_limit, group_text, joined
+from kgeval.cli.group_tables import LIMIT, add_limit, check_limit, deciding, group_text, joined
 from kgeval.cli.interval_options import add_cluster, add_confidence, add_gone, add_override, add_resamples
 from kgeval.cli.options import add_format, add_quiet, add_results, json_text, result_names, say_aside
 from kgeval.comparison.comparison import Comparison
@@ -92,7 +92,7 @@ def _compare(options: argparse.Namespace) -> str:
     names = result_names(options, results)
     if is_class[0]:
         return classes_text(results, names, options)
-    if options.names is None:
+    if options.names is None and len({result.facts["dataset_fingerprint"] for result in results}) == 1:
         check_rivals(results)
     metrics = split_list(options.metrics)
     if options.by_relation is not None and Key.parse(options.by_relation) not in map(Key.parse, metrics):
@@ -114,7 +114,7 @@ def _compare(options: argparse.Namespace) -> str:
     if options.to == "json":
         return _as_json(comparison, options)
     limit, of_pairs = options.limit or LIMIT, _by_relation(comparison, options)
-    relations = joined(of_pairs, limit, "difference of") if of_pairs else None
+    relations = joined(of_pairs, limit) if of_pairs else None
     undefined = undefined_lines(comparison.values, *([] if relations is None else [relations]))
     if options.to != "table" and not options.quiet:
         say_aside([comparison.verdict.sentence, *comparison.header(), *undefined])
@@ -125,7 +125,7 @@ def _compare(options: argparse.Namespace) -> str:
     if options.to != "table" and relations is not None:
         ties = ties_line({options.by_relation: Key.parse(options.by_relation)})
         comment = protocol_comment(zip(names, results), ties)
-        return format_frame(relations.rename(columns=WITH_INTERVAL), options.to, comment=comment)
+        return format_frame(deciding(relations), options.to, comment=comment)
     values = values_text(comparison, options.to, screen)
     if options.to != "table":
         return values
@@ -176,9 +176,7 @@ def _as_json(comparison: Comparison, options: argparse.Namespace) -> str:
         "differences": frame_records(table),
     }
     if options.by_relation is not None:
-        content["by_relation"] = frame_records(
-            joined(_by_relation(comparison, options), options.limit, "difference of")
-        )
+        content["by_relation"] = frame_records(joined(_by_relation(comparison, options), options.limit))
     if options.margin is not None:
         content["equivalence"] = frame_records(_equivalence(comparison, options)[0].set_index(["first", "second"]))
     return json_text(content)
