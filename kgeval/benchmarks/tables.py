@@ -194,8 +194,8 @@ def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
         As in `kgeval.display.differences.shown_differences`.
     """
     rows, n_all = pair_rows(benchmark, MAX_ROWS), len(benchmark.differences)
-    rows = _first_pairs(rows) if len(rows) > MAX_ROWS and benchmark.terms.baseline is None else rows
     is_several, alpha = len(benchmark.datasets) > 1, benchmark.alpha
+    rows = _first_pairs(rows) if is_several and len(rows) > MAX_ROWS and benchmark.terms.baseline is None else rows
     shown = shown_differences(rows, alpha, has_datasets=is_several, has_metrics=False, screen=screen)
     if len(rows) == n_all:
         return shown

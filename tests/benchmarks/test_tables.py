@@ -287,16 +287,25 @@ def test_text_has_verdict_header_means_and_differences(bench, monkeypatch):
 
 @pytest.mark.thorough
 def test_many_differences_show_those_of_the_best_models(monkeypatch):
-    """45 rows of ten models become nine of the best model and a line that says so."""
+    """45 rows of ten models become nine of the best model and a line that says so; of two datasets, a row each."""
     one = cases.run_of(12, "A", 1)
     results = {(f"M{i}", "ring-12"): cases.run_of(12, "ABC"[i % 3], 10 + i) for i in range(10)}
     found = kg.benchmark({**results, ("M0", "ring-12"): one}, metrics="mrr")
     text = str(found)
-    assert "36 of 45 differences are not shown (those without the best model of a dataset)" in text
+    assert "36 other differences: --to csv --differences, in Python .differences" in text
     best = found.verdict.leaders["ring-12"][0]
     assert len(re.findall(r"(?m)^M\d - M\d  ", text)) == 9  # one dataset has no column
     assert len(re.findall(rf"(?m)^(?:{best} - M\d|M\d - {best})  ", text)) == 9
     assert len(found.differences) == 45
+    others = {(f"M{i}", "ring-20"): cases.run_of(20, "ABC"[i % 3], 10 + i) for i in range(10)}
+    both = kg.benchmark({**results, **others}, metrics="mrr")
+    pairs = [" - ".join(both.values[name].sort_values(ascending=False).index[:2]) for name in ("ring-12", "ring-20")]
+    text = str(both)
+    assert re.findall(r"(?m)^ring-\d\d  (M\d - M\d)  ", text) == pairs
+    assert "88 other differences: " in text
+    many = {**results, **{(f"N{i}", "ring-12"): cases.run_of(12, "ABC"[i % 3], 30 + i) for i in range(5)}}
+    text = str(kg.benchmark(many, metrics="mrr"))
+    assert len(re.findall(r"(?m)^[MN]\d - [MN]\d  ", text)) == 14  # of one dataset, all of the best model
 
 
 def test_the_card_of_a_notebook_escapes_and_tells_the_numbers(bench):
