@@ -44,8 +44,9 @@ def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
     said = [headline, screen.lines([*answer_details(benchmark), *moved_lines(benchmark)])]
     tables = [mean_table(benchmark)]
     if min(len(benchmark.models), len(benchmark.datasets), benchmark.table["n_seeds"].max()) > 1:
-        grids = {metric: metric_as_group(paper_table(benchmark, [metric]).columns) for metric in benchmark.keys}
-        tables = [Table([replace(one[0], heading=heading_of(of)), *one[1:]]) for of, one in grids.items()]
+        models, *values = paper_table(benchmark).columns
+        grids = {of: values[place :: len(benchmark.keys)] for place, of in enumerate(benchmark.keys)}
+        tables = [Table([replace(models, heading=heading_of(of)), *metric_as_group(grids[of])]) for of in grids]
         notes = [*table_notes(benchmark), ("", "intervals: --to csv, in Python .table")]
         tables[-1] = replace(tables[-1], notes=notes)
     tables += [pair_table(benchmark, screen)] if len(benchmark.differences) else []

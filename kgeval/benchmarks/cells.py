@@ -258,6 +258,7 @@ def benchmark_notes(
     names = set(leading["model"] + " on " + leading["dataset"]) | {part.dataset for part in parts}
     said = [pair for part in parts for pair in _notes_of_results(part) if not is_description(pair[1])]
     said.sort(key=lambda pair: pair[1].startswith("row order") and pair[0] not in names)
+    of_results = [text for _, text in merged_notes(said)]
     for note in unequal_spreads(present, terms):
         apart = difference_table(parts, table["model"].unique().tolist(), table, replace(terms, spread="separate"))
         is_tested = apart["p"].notna() & differences["p"].notna()
@@ -271,7 +272,7 @@ def benchmark_notes(
     by_entity = merged_notes(_entity_notes(parts, leading, differences, terms))
     yield from (text for _, text in by_entity if "and contains 0" in text)
     yield from _leaks(parts, leading)
-    yield from (text for _, text in merged_notes(said) if ": row order" in text)
+    yield from (text for text in of_results if ": row order" in text)
     yield from (text for _, text in by_entity)
     for part in parts:
         yield from (f"{part.dataset}: the ranks of {listed(same)} {EQUAL_RANKS}" for same in _same_ranks(part))
@@ -296,7 +297,7 @@ def benchmark_notes(
     if present["n_seeds"].nunique() > 1:
         counts = [f"{n} of {cells_words(zip(of['model'], of['dataset']))}" for n, of in present.groupby("n_seeds")]
         yield f"the numbers of runs differ: {'; '.join(counts)}"
-    yield from (text for _, text in merged_notes(said))
+    yield from of_results
     for part in parts:
         sample = part.alignment.sample
         if sample is not None:

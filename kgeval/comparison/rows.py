@@ -408,7 +408,8 @@ def chosen_pair(
     """
     names = sorted(order)
     for what, name in (("first", first), ("second", second)):
-        check_one_of(what, order[0] if name is None else name, names)
+        if name is not None:
+            check_one_of(what, name, names)
 
     def best_beside(name: str) -> str:
         others = [other for other in order if other != name]
