@@ -10,7 +10,7 @@ from kgeval.base.checks import counted, listed
 from kgeval.base.terminal import Screen
 from kgeval.base.wording import shown_line, with_capital
 from kgeval.benchmarks.tables import best_pairs, mean_table, pair_table, paper_table, table_notes
-from kgeval.comparison.texts import exchangeable_words, holm_words, swaps_words
+from kgeval.comparison.texts import exchangeable_words, holm_words, is_description, swaps_words
 from kgeval.comparison.verdict import model_name, shown_name
 from kgeval.display import html
 from kgeval.display.differences import gains_and_losses, moved_words
@@ -74,8 +74,8 @@ def moved_lines(benchmark: Benchmark) -> list[str]:
     if len(benchmark.datasets) > 1:
         losses = [moved_words(frame, metric, verbs=(None, "")) or "none" for frame in found.values()]
         pairs = [map(model_name, frame.attrs["models"]) for frame in found.values()]
-        of = [f"{one} on {shown_name(name)} to {other}" for (one, other), name in zip(pairs, found)]
-        return [f"Largest losses of {'; of '.join(map(': '.join, zip(of, losses)))}"] if {*losses} - {"none"} else []
+        of = [f"On {shown_name(name)}, {one} loses most to {other} on" for (one, other), name in zip(pairs, found)]
+        return [f"{who} {where}" for who, where in zip(of, losses) if where != "none"]
     frames = [frame for frame in found.values() if len(frame) > 1]
     return gains_and_losses(frames[0], metric, list(map(model_name, frames[0].attrs["models"]))) if frames else []
 
@@ -116,9 +116,10 @@ def brief_notes(benchmark: Benchmark) -> list[str]:
     ----------
     benchmark : Benchmark
     """
-    n_more = len(benchmark.notes) - MAX_NOTES
-    more = [f"{counted(n_more, 'more note')}: --to json, in Python .notes"] if n_more > 0 else []
-    return [*(f"note: {note}" for note in benchmark.notes[:MAX_NOTES]), *more]
+    shown = [note for note in benchmark.notes if not is_description(note)][:MAX_NOTES]
+    n = len(benchmark.notes) - len(shown)
+    more = [f"{counted(n, 'more note')}: --to json, in Python .notes"] if n else []
+    return [*(f"note: {note}" for note in shown), *more]
 
 
 def benchmark_panel(benchmark: Benchmark) -> Markup:
@@ -130,7 +131,7 @@ def benchmark_panel(benchmark: Benchmark) -> Markup:
     """
     first, is_several, best = [benchmark.metric], len(benchmark.datasets) > 1, best_pairs(benchmark)
     pairs = [pair_table(benchmark)] if is_several and len(benchmark.differences) else []
-    said = *answer_details(benchmark), *moved_lines(benchmark)
+    said = *answer_details(benchmark), *(() if best is not None and is_several else moved_lines(benchmark))
     means = paper_table(benchmark, first) if is_several else mean_table(benchmark, first)
     shown = replace(means, columns=metric_as_group(means.columns)[not is_several :])
     return html.panel(

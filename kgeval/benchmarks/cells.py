@@ -14,7 +14,7 @@ import pandas as pd
 
 from kgeval.audit import leak_notes
 from kgeval.base.checks import check_one_of, counted, grouped, listed
-from kgeval.base.wording import enough_decimals, written
+from kgeval.base.wording import listed_names
 from kgeval.benchmarks.runs import Run
 from kgeval.benchmarks.verdict import cells_words
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts
@@ -22,7 +22,6 @@ from kgeval.comparison.differences import PairedObservations, entity_note, sampl
 from kgeval.comparison.rows import Pair, Settings, decided_rows, pairs_of
 from kgeval.comparison.texts import is_description, merged_notes
 from kgeval.errors import MetricError, ProtocolError
-from kgeval.metrics.grammar import display_of
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
 from kgeval.stats.runs import MIN_TO_SEPARATE, Runs, compare_runs, mean_over_runs
@@ -266,8 +265,8 @@ def benchmark_notes(
         rows = differences[is_other].to_dict("records")
         others = [f"{row['first']} - {row['second']} on {row['dataset']}" for row in rows]
         tests = f"{counted(int(is_tested.sum()), 'test')} of models with several runs"
-        found = f"decides {len(others):,} of {tests} otherwise: {listed(others, MAX_PLACES)}"
-        found = found if others else f"changes none of {tests}"
+        found = f"otherwise: {listed(others, MAX_PLACES)}; report both, or add seeds" if others else "otherwise"
+        found = f"decides {len(others) or 'none'} of {tests} {found}"
         yield f"{note}; spread='separate' {found}" if is_tested.any() else note
     by_entity = merged_notes(_entity_notes(parts, leading, differences, terms))
     yield from (text for _, text in by_entity if "and contains 0" in text)
@@ -325,18 +324,16 @@ def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> Iterator[s
         The rows of `Benchmark.table` of the primary metric, of models with runs.
     terms : BenchmarkSettings
     """
-    decimals, places = display_of(terms.metric).decimals, []
+    places = list[str]()
     for dataset, rows in cells.groupby("dataset", sort=False):
         sds = rows.set_index("model")["sd"].dropna().sort_values(kind="stable")
         is_unequal = len(sds) > 1 and sds.max() > 0.0 and sds.max() >= UNEQUAL * sds.min()
         if is_unequal and rows["n_seeds"].min() < MIN_TO_SEPARATE:
-            ends = sds.iloc[[0, -1]].items()
-            texts = [f"{model} {written(sd, enough_decimals([sd], decimals))}" for model, sd in ends]
-            places.append(f"{dataset} ({' to '.join(texts)})")
+            places.append(str(dataset))
     if places and terms.spread == "pooled":
         yield (
-            f"the SDs over seeds differ {UNEQUAL}-fold or more on {listed(places, MAX_PLACES)}: the t test pools them, "
-            "so p may be too small for models with a large SD, and too large for the others"
+            f"SDs over seeds differ {UNEQUAL}-fold or more on {listed_names(places)}: the t test pools them, so p may "
+            "be too small for models with a large SD, and too large for the others"
         )
 
 
@@ -383,7 +380,8 @@ def _leaks(parts: Sequence[DatasetRuns], leading: pd.DataFrame) -> Iterator[str]
         for line in max((result.facts.get(LEAKS, []) for result in part.results), key=len):
             share = max(map(float, re.findall(r"(\d[\d.]*)%", line)), default=0.0)
             end = f", {rest}" if rest and leak_notes.MAY_BE_COPIED in line else ""
-            said.append((-share, f"{part.dataset}: {line.partition(', ')[0]}{end}"))
+            what = re.sub(r" of the [\d,]+ triples of \S+| from train$", "", line.partition(", ")[0])
+            said.append((-share, f"{part.dataset}: {what}{end}"))
     if said:
         yield f"test triples that train gives away: {'; '.join(text for _, text in sorted(said))}{WITHOUT}"
 

@@ -7,19 +7,19 @@ seeds; people read the same cells with a row for each dataset and model.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.terminal import PIPE, Screen
-from kgeval.base.wording import decimals_for, listed_names, printable, quoted, written
+from kgeval.base.wording import decimals_for, listed_names, printable, quoted, shown_label, signed, written
 from kgeval.benchmarks.cells import EQUAL_RANKS, borrowed_spread
 from kgeval.benchmarks.verdict import why_none
 from kgeval.comparison.rows import NO_RUN
 from kgeval.comparison.texts import protocol_comment, ties_line
-from kgeval.display.differences import shown_differences
+from kgeval.display.differences import named_moves, shown_differences
 from kgeval.display.media import TEXT_WIDTH, latex_width
 from kgeval.display.table import BOLD, Cell, Column, Note, Table, value_cell
 from kgeval.metrics.grammar import display_of
@@ -207,7 +207,8 @@ def best_pairs(benchmark: Benchmark) -> Table | None:
     """Return the differences in the primary metric between the two best models of each dataset; decided ones are bold.
 
     With a baseline, it is the best model against the baseline, or the baseline against the next one. Of one dataset,
-    the differences are those of `pair_table`. Datasets without a verdict are left out; None: there is no other.
+    the differences are those of `pair_table`; of several, the last column has the relation on which the first model of
+    each loses most. Datasets without a verdict are left out; None: there is no other.
 
     Parameters
     ----------
@@ -215,11 +216,25 @@ def best_pairs(benchmark: Benchmark) -> Table | None:
     """
     rows = [row for row in pair_rows(benchmark, MAX_ROWS) if row["decision"] != NO_RUN]
     rows = [row for row in rows if not benchmark.alignments[row["dataset"]].differing]
-    is_several, alpha = len(benchmark.datasets) > 1, benchmark.alpha
-    rows = _first_pairs(rows) if is_several else rows
-    flags: dict[str, Any] = {"has_metrics": False, "is_brief": True, "has_decisions": False}
-    shown = shown_differences(rows, alpha, has_datasets=is_several, **flags) if rows else None
-    return None if shown is None else replace(shown, notes=[*shown.notes, (BOLD, "decided")])
+    several, alpha = len(benchmark.datasets) > 1, benchmark.alpha
+    rows = _first_pairs(rows) if several else rows
+    if not rows:
+        return None
+    shown = shown_differences(rows, alpha, has_datasets=several, has_metrics=False, is_brief=True, has_decisions=False)
+    losses = [Column("largest loss", [_loss(benchmark, row) for row in rows], is_label=True)] if several else []
+    return replace(shown, columns=[*shown.columns, *losses], notes=[*shown.notes, (BOLD, "decided")])
+
+
+def _loss(benchmark: Benchmark, row: Mapping[Any, Any]) -> Cell:
+    """Return the relation on which the first model of a pair loses most; bold if decided; empty if not known."""
+    frame = benchmark.relations.get(row["dataset"])
+    if frame is None or frame.attrs["models"] != (row["first"], row["second"]):
+        return Cell()
+    for label, loss in named_moves(frame, benchmark.metric)[1].iterrows():
+        decimals, n = display_of(benchmark.metric).decimals, counted(int(loss["n"]), "rank")
+        note = f"{signed(loss['difference'], decimals)} over {n}"
+        return Cell(shown_label(str(label)), note=note, is_best=bool(loss["decided"]))
+    return Cell("no relation")
 
 
 def _first_pairs(rows: Rows) -> Rows:

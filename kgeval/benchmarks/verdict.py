@@ -71,11 +71,12 @@ def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
             reason = why_none(benchmark, dataset)
             leaders[dataset] = () if reason else _sentence(benchmark, dataset).leaders
             none += [f"no verdict on {shown_name(dataset)}: {shown_name(reason, MAX_REASON)}"] if reason else []
-        answers = _best_parts(benchmark, leaders)
+        (dataset, *others), answers = benchmark.datasets, [_headline(benchmark, leaders)]
+        answers = answers if others else [_best_on(benchmark, dataset)] if leaders[dataset] else []
     else:
         answers = _baseline_parts(benchmark, benchmark.terms.baseline)
     headline = "; ".join([*answers, *none])
-    if len(headline) > MAX_HEADLINE or (leaders and len(benchmark.datasets) > 1):
+    if len(headline) > MAX_HEADLINE or len(leaders) > 1:
         headline = _headline(benchmark, leaders)
     overall = benchmark.across().answer if leaders else ""
     further = [*filter(None, [overall]), *none, *_test_parts(benchmark)]
@@ -89,12 +90,8 @@ def _test_parts(benchmark: Benchmark) -> Iterator[str]:
     tested = table[table["p"].notna()]
     if not len(tested):
         return
-    n_tests, n_decided = len(tested), int((table["better"] != "").sum())
-    if n_tests == 1:
-        yield f"{'decided' if n_decided else 'not decided'} by one test"
-    else:
-        are = "is" if n_decided == 1 else "are"
-        yield f"{n_decided} of {counted(n_tests, 'difference')} {are} decided (Holm, {counted(n_tests, 'test')})"
+    n, n_decided = len(tested), int((table["better"] != "").sum())
+    yield f"{n_decided} of {counted(n, 'difference')} decided (Holm, {counted(n, 'test')})"
     said = {str(one): trained_words(rows) for one, rows in tested.groupby("dataset", sort=False)}
     single = [shown_name(dataset) for dataset, words in said.items() if words]
     if single:
@@ -117,10 +114,11 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
     for found, datasets in sorted(answers.items(), key=lambda answer: -len(answer[1])):
         if len(found) == 1:
             won = frame[(frame["better"] == found[0]) & frame["dataset"].isin(datasets)]
-            sizes = won["difference"].abs().groupby(won["dataset"]).min()[datasets]
+            nearest = won.assign(size=won["difference"].abs()).sort_values("size", kind="stable")
+            sizes, rivals = (nearest.groupby("dataset")[name].first()[datasets] for name in ("size", "second"))
             decimals = enough_decimals(sizes, display.decimals)
-            leads = [f"+{written(size, decimals)}{copied.get(on, '')}" for on, size in zip(datasets, sizes)]
-            shown = [f"{shown_name(on, MAX_SHORT)} ({lead})" for on, lead in zip(datasets, leads)]
+            leads = [f"+{written(size, decimals)} over {model_name(of, MAX_SHORT)}" for size, of in zip(sizes, rivals)]
+            shown = [f"{shown_name(on, MAX_SHORT)} ({lead}{copied.get(on, '')})" for on, lead in zip(datasets, leads)]
             ends = f"{written(sizes.min(), decimals)} to {written(sizes.max(), decimals)}"
             where = listed(shown) if len(shown) <= MAX_WITH_NUMBERS else f"{_where(datasets)} by {ends}"
             best.append(f"{model_name(found[0], MAX_SHORT)} on {where}")
@@ -132,9 +130,9 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
     texts = [f"undecided on {_where(open_on)}{lead}"] if open_on else []
     texts += [f"no verdict on {_where(none)}"] if none else []
     if not best:
-        return f"{display.heading}: {'; '.join(texts)}"
+        return f"{display.title}: {'; '.join(texts)}"
     p_value = p_equals(max(p_values), benchmark.alpha).replace("=", "≤")
-    return "; ".join([f"Best in {display.heading}: {', '.join(best)}, {p_value}", *texts])
+    return "; ".join([f"Best in {display.title}: {', '.join(best)}, {p_value}", *texts])
 
 
 def _where(datasets: Sequence[str]) -> str:
@@ -193,35 +191,15 @@ def _of_one(benchmark: Benchmark) -> str:
     return f"{shown_name(model)}: {display_of(label).heading} {listed(texts)}"
 
 
-def _best_parts(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the parts of the sentence that name the best models, datasets with the same answer together."""
-    datasets, parts = benchmark.datasets, list[str]()
-    has_numbers = len(datasets) <= MAX_WITH_NUMBERS
-    apart = [(*leaders[dataset], *([dataset] if has_numbers else [])) for dataset in datasets]
-    for places in grouped((key, dataset) for key, dataset in zip(apart, datasets) if leaders[dataset]).values():
-        sentence, where = _sentence(benchmark, places[0]), listed([shown_name(place) for place in places])
-        names = [model_name(name) for name in sentence.leaders]
-        text = f"{names[0]} is best on {where}" if len(names) == 1 else f"undecided on {where}"
-        if has_numbers:
-            text += f": {_numbers(sentence)}"
-        elif len(names) > 1:
-            text += f": {names[0]} leads, not told apart from {_few(names[1:])}"
-            pair = f"{names[0]} - {names[1]}: " if len(names) > 2 else ""
-            text += f" ({pair}{sentence.difference(sentence.leaders[1])})" if len(places) == 1 else ""
-        text = f"U{text[1:]}" if text.startswith("undecided on") and not parts else text
-        text = text if has_numbers or parts else f"{sentence.title}: {text}"
-        parts.append(text)
-    return parts
-
-
-def _numbers(sentence: Sentence) -> str:
-    """Return the numbers of the leaders on a dataset, and of the best of the others."""
-    best, beaten = model_name(sentence.ranked[0]), sentence.beaten
-    if len(sentence.leaders) == 1:
-        return sentence.against()
-    second = sentence.leaders[1]
-    text = f"{sentence.tied(MAX_NAMED)} ({best} - {model_name(second)}: {sentence.difference(second)})"
-    return f"{text}, but better than {_few([model_name(name) for name in beaten])}" if beaten else text
+def _best_on(benchmark: Benchmark, dataset: str) -> str:
+    """Return which model is best on a dataset, or which cannot be told apart, with numbers."""
+    sentence, where = _sentence(benchmark, dataset), shown_name(dataset)
+    best, *tied = map(model_name, sentence.leaders)
+    if not tied:
+        return f"{best} is best on {where}: {sentence.against()}"
+    lead = f"{best} - {tied[0]}: {sentence.difference(sentence.leaders[1])}"
+    text = f"Undecided on {where}: {sentence.tied(MAX_NAMED)} ({lead})"
+    return f"{text}, but better than {_few(list(map(model_name, sentence.beaten)))}" if sentence.beaten else text
 
 
 def _baseline_parts(benchmark: Benchmark, baseline: str) -> list[str]:

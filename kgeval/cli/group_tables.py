@@ -11,7 +11,8 @@ from kgeval.base.checks import counted
 from kgeval.base.terminal import Screen
 from kgeval.base.wording import printable
 from kgeval.display.differences import largest_moves
-from kgeval.display.media import format_frame
+from kgeval.display.media import text_table
+from kgeval.display.table import BOLD, frame_table
 from kgeval.errors import ProtocolError
 from kgeval.metrics.grammar import display_of
 
@@ -72,7 +73,7 @@ def deciding(frame: pd.DataFrame) -> pd.DataFrame:
         A table of `Comparison.by` or `Benchmark.by`.
     """
     left_out = ["low", "high", *([] if frame["reversed"].any() else ["reversed"])]
-    front = ["n", "value_first", "value_second", "difference", *DECIDING, "decided"]
+    front = ["n", "difference", *DECIDING, "contribution", "decided", "value_first", "value_second"]
     ordered = [*front, *frame.columns.difference([*front, *left_out], sort=False)]
     return frame[ordered].rename(columns=DECIDING)
 
@@ -91,8 +92,11 @@ def group_text(frame: pd.DataFrame, limit: int, screen: Screen) -> str:
     first, second = frame.attrs["models"]
     column, n, shown = frame.index.name, frame.attrs["groups"], largest_moves(frame, limit)
     heading, on = display_of(frame.attrs["metric"]).heading, "".join(f" on {name}" for name in frame.attrs["datasets"])
-    amount = f"largest gains and losses, {len(shown):,} of {n:,} groups" if len(shown) < n else counted(n, "group")
+    whole = counted(n, "group")
+    amount = f"largest contributions to gains, then to losses, {len(shown):,} of {whole}" if len(shown) < n else whole
     title = f"{first} - {second} in {heading} by {column}{on}: {amount}; intervals corrected for {counted(n, 'test')}"
     title += ", none of too few triples" if shown["low_corrected"].isna().any() else ""
-    shown = deciding(shown).rename(columns={"value_first": first, "value_second": second})
-    return f"{screen.lines([printable(title)])}\n{format_frame(shown, 'table', screen)}"
+    decided = {(label, "difference") for label in shown.index[shown["decided"]]}
+    notes = [(BOLD, "decided") if decided else ("", "none is decided")]
+    shown = deciding(shown).drop(columns="decided").rename(columns={"value_first": first, "value_second": second})
+    return f"{screen.lines([printable(title)])}\n{text_table(frame_table(shown, best=decided, notes=notes), screen)}"

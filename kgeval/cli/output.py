@@ -339,7 +339,7 @@ def _printed(
     tables = [format_frame(frame, "table", screen if frame is shown else wide) for frame in frames.values()]
     if options.quiet:
         return "\n\n".join(tables)
-    text = numbers_first([*further, *tables], header, screen, [screen.lines(notes)] if notes else [])
+    text = numbers_first(tables, header, screen, [screen.lines(notes)] if notes else [], further)
     return "\n\n".join([text, *([screen.dim("\n".join(map(screen.wrapped, last.split("\n"))))] if last else [])])
 
 

@@ -46,9 +46,10 @@ def comparison_panel(comparison: Comparison) -> Markup:
     return html.panel(
         title if is_plain else f"Undecided: {title}",
         html.line(unbroken(shown_line(f"{with_capital('; '.join([*more, ranks]), comparison.names)}."))),
-        html.lines([f"{text}." for text in (*leader_moves(comparison), *cautions)]),
+        html.lines([f"{text}." for text in leader_moves(comparison)]),
         _values(comparison, verdict.metric, rows if len(brief) > MAX_PAIRS else []),
         differences if len(brief) <= MAX_PAIRS else html.folded(counted(len(brief), "difference"), differences),
+        html.lines([f"{text}." for text in cautions]),
         html.folded("All metrics", html_table(shown_values(comparison))),
         html.folded(counted(len(rows), "test"), html_table(shown_differences(rows, alpha))),
         html.folded(

@@ -177,11 +177,10 @@ def _line(row: Mapping[Any, Any], of_gate: Gate) -> str:
     comparison = of_gate.comparison
     display, alpha = display_of(row["metric"]), comparison.alpha
     places = enough_decimals([row["margin"], row["difference"]], display.decimals)
-    lower = "" if comparison.keys[row["metric"]].higher_is_better else " (lower is better)"
     shown = zip(comparison.names, (row["value_first"], row["value_second"]))
     values = ", ".join(f"{name} {written(value, places)}" for name, value in shown)
     margin, loss = written(row["margin"], places), ""
-    text = f"{display.heading}{lower}: {values}, difference {difference_text(row, places)}, margin {margin}: "
+    text = f"{display.title}: {values}, difference {difference_text(row, places)}, margin {margin}: "
     if row["reason"] == SAME_RANKS:
         return f"{text}passes: {SAME_RANKS}"
     if not np.isnan(row["not_excluded"]):

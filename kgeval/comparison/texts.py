@@ -171,16 +171,16 @@ def merged_notes(said: Iterable[tuple[str, str]], n_models: int = 0) -> list[tup
     Examples
     --------
     >>> merged_notes([("A", "5.0 times as wide"), ("B", "7.8 times as wide"), ("A", "read from ids")])
-    [(2, 'A: 5.0 times as wide; with other numbers for B'), (1, 'A: read from ids')]
+    [(2, 'A: 5.0 times as wide; likewise B, with other numbers'), (1, 'A: read from ids')]
     >>> print(merged_notes([("A", "3 times"), ('"A, again" and B', "2 times"), ("C, again", "2 times")])[0][1])
-    A: 3 times; with other numbers for "A, again" and B and "C, again"
+    A: 3 times; likewise "A, again" and B and "C, again", with other numbers
     """
     alike, merged = grouped((NUMBER.sub("0", text), (name, text)) for name, text in said), []
     for same in alike.values():
         name, text = same[0]
         equal = [of for of, other in same if other == text]
         also = [of for of in dict.fromkeys(of for of, _ in same) if of not in equal]
-        end = f"; with other numbers for {_models(also, 0)}" if also else ""
+        end = f"; likewise {_models(also, 0)}, with other numbers" if also else ""
         note = f"{_models(equal, n_models) + ': ' if name else ''}{text}{end}"
         merged.append((len(same) if name else n_models, note))
     return merged

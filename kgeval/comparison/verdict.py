@@ -98,7 +98,7 @@ def verdict_of(
 
     Further parts of the sentence:
 
-    - "leads on 3 and trails on 2 of 5 relations": how often the value of the better model is better, and worse,
+    - "of 5 relations, it leads on 3 and trails on 2": how often the value of the better model is better, and worse,
       significant or not. "trails significantly on": the groups whose column ``reversed`` in `Comparison.by` is True,
       by pattern, else by cardinality, else by relation. Pattern and cardinality are used if a result has these
       columns, as saved results do.
@@ -352,7 +352,7 @@ def _of_several(comparison: Comparison, label: str) -> Verdict:
 
 
 def _relations(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
-    """Yield the part that says on how many relations the better model leads, and where it surely trails."""
+    """Yield the parts that say on how many relations the better model leads, and where it surely trails."""
     best, other = sentence.ranked[:2]
     groups = {}
     for column in REVERSALS:
@@ -372,10 +372,10 @@ def _relations(comparison: Comparison, sentence: Sentence) -> Iterator[str]:
     sure = [f" ({f'{n:,}' if n else 'none'} significantly)" for n in n_sure]
     counts = {"leads on": n_led, "trails on": n_trailed, "is equal on": len(frame) - n_led - n_trailed}
     shown = listed([f"{verb} {n:,}{more}" for (verb, n), more in zip(counts.items(), [*sure, ""]) if n])
-    text = f"it {shown} of {len(frame):,} relations{against}"
+    yield f"of {len(frame):,} relations{against}, it {shown}"
     lost = {column: frame.index[frame["reversed"]].tolist() for column, frame in groups.items()}
-    trails = [f" and trails significantly on {_lost(column, labels)}" for column, labels in lost.items() if labels]
-    yield text + "".join(trails[:1])
+    trails = [f"it trails significantly on {_lost(column, labels)}" for column, labels in lost.items() if labels]
+    yield from trails[:1]
 
 
 def _ties(comparison: Comparison, sentence: Sentence) -> Iterator[str]:

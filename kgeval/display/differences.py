@@ -33,6 +33,7 @@ MANY = 3  # models; from so many on, people are shown the differences in the fir
 MAX_PAIRS, MAX_RIVALS = 10, 5  # pairs that a terminal shows; of more pairs, rivals of the leader
 MAX_PLACES = 3  # differences that a note names before it counts the others
 MAX_NAME, MIN_NAME = 40, 8  # characters of the name of a model
+MIN_NAMED = 10  # ranks of an undecided group that a sentence names, if there is a choice
 NUMBERS = 40  # columns of a terminal that the numbers of a row take
 
 
@@ -77,7 +78,8 @@ def shown_differences(
     if not has_decisions:
         cells = [replace(cell, is_best=bool(row["better"])) for cell, row in zip(cells, rows)]
     columns.append(Column(heading, cells, place=5))
-    columns.append(_drawings(rows))
+    ends = ((row["difference"], row["low"], row["high"]) for row in rows)
+    columns.append(drawn_differences(ends, (bool(row["better"]) for row in rows)))
     columns.append(replace(Column.of_p_values("p (Holm)", [row["p_corrected"] for row in rows], alpha), place=4))
     if has_metrics and not is_brief and any(row["detectable"] == row["detectable"] for row in rows):
         detectable = [written(row["detectable"], digits[row["metric"]]) for row in rows]
@@ -248,6 +250,27 @@ def largest_moves(groups: pd.DataFrame, limit: int) -> pd.DataFrame:
     return pd.concat([above[: limit - n], below[len(below) - n :]])
 
 
+def named_moves(groups: pd.DataFrame, metric: str, n: int = 1) -> list[pd.DataFrame]:
+    """Return the groups that a sentence names as the largest gains, and as the largest losses.
+
+    A small group is named only if it is decided, or if there is no other. If the first two and more are undecided, the
+    last one gives way to the largest that is decided.
+
+    Parameters
+    ----------
+    groups, metric, n
+        As in `moved`.
+    """
+    found = []
+    for part in moved(groups, metric, len(groups)):
+        is_large = part["decided"] | (part["n"] >= MIN_NAMED)
+        part = part[is_large] if is_large.any() else part
+        sure = part[part["decided"]][:1]
+        swaps = n > 1 and not part[:n]["decided"].any() and len(sure) > 0
+        found.append(pd.concat([part[: n - 1], sure]) if swaps else part[:n])
+    return found
+
+
 def moved_words(
     groups: pd.DataFrame, metric: str, n: int = 1, labels: Mapping[str, str] | None = None,
     verbs: tuple[str | None, str | None] = ("gains most on ", "loses most on "),
@@ -257,7 +280,7 @@ def moved_words(
     Parameters
     ----------
     groups, metric, n
-        As in `moved`.
+        As in `named_moves`.
     labels : mapping of str to str, optional
         Short names of groups.
     verbs : tuple
@@ -270,13 +293,15 @@ def moved_words(
     >>> moved_words(groups, "mrr")
     'gains most on likes (+0.0481 over 52 ranks); loses most on /film/genre (-0.0138 over 220 ranks, undecided)'
     """
-    said, parts = list[str](), [part for part in zip(verbs, moved(groups, metric, n)) if part[0] is not None]
+    said, parts = list[str](), [part for part in zip(verbs, named_moves(groups, metric, n)) if part[0] is not None]
     n_said = sum(len(part) for _, part in parts)
     are_open = n_said > 1 and not any(part["decided"].any() for _, part in parts)
     unit = ("query", "queries") if metric.startswith("query.") else ("rank",)
     for verb, part in parts:
         digits = decimals_for(part["difference"], display_of(metric).decimals)
+        is_mixed = part["decided"].any() and not part["decided"].iloc[0]
         places = [
+            f"{'significantly on ' * bool(row['decided'] and is_mixed)}"
             f"{(labels or {}).get(str(label), shown_label(str(label)))} ({signed(row['difference'], digits)} over "
             f"{counted(int(row['n']), *unit)}{'' if row['decided'] or are_open else ', undecided'})"
             for label, row in part.iterrows()
@@ -349,12 +374,20 @@ def _difference(row: Mapping[Any, Any], decimals: int) -> Cell:
     )
 
 
-def _drawings(rows: Sequence[Mapping[Any, Any]]) -> Column:
-    """Return the differences with their intervals, drawn on one axis; the mark of an undecided one is open."""
-    limit = edge_of([abs(row[name]) for row in rows for name in ("difference", "low", "high")])
+def drawn_differences(rows: Iterable[tuple[float, ...]], decided: Iterable[bool]) -> Column:
+    """Return differences with their intervals, drawn on one axis; the mark of an undecided one is open.
+
+    Parameters
+    ----------
+    rows : sequence of (float, float, float)
+        Each difference and the ends of its interval.
+    decided : iterable of bool
+    """
+    rows = list(rows)
+    limit = edge_of([abs(end) for row in rows for end in row])
     drawn = [
-        Cell(drawing=partial(difference_bar, row["difference"], row["low"], row["high"], limit, bool(row["better"])))
-        for row in rows
+        Cell(drawing=partial(difference_bar, value, low, high, limit, is_sure))
+        for (value, low, high), is_sure in zip(rows, decided)
     ]
     return Column(f"-{limit:g} to +{limit:g}", drawn, head=partial(axis_ends, f"-{limit:g}", "0", f"+{limit:g}"))
 

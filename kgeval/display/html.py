@@ -264,6 +264,7 @@ STYLE = Markup(
     ".kgeval-panel.kgeval-panel .long { min-width: 18em; }"
     ".kgeval-panel.kgeval-panel .number { text-align: right; font-variant-numeric: tabular-nums; }"
     ".kgeval-panel.kgeval-panel tbody .number { white-space: nowrap; }"
+    ".kgeval-panel .note { display: block; font-size: 0.9em; opacity: 0.85; white-space: nowrap; }"
     ".kgeval-panel .hole { stroke: Canvas; } .kgeval-panel .unsure { opacity: 0.7; }"
     ".kgeval-panel .axis { display: flex; justify-content: space-between; gap: 0.5em; }"
     ".kgeval-panel .best { font-weight: 600; } .kgeval-panel .faint { opacity: 0.75; }"
@@ -358,7 +359,7 @@ def scale_of(numbers: Iterable[float], is_close: bool = False) -> tuple[float, f
     Parameters
     ----------
     numbers : iterable of float
-        The finite numbers to draw.
+        The numbers to draw; NaN and infinite ones are ignored.
     is_close : bool
         Whether numbers between 0 and 1 get a scale of their own too, to tell them apart.
 
@@ -367,7 +368,7 @@ def scale_of(numbers: Iterable[float], is_close: bool = False) -> tuple[float, f
     >>> scale_of([0.2, 0.9]), scale_of([203.0, 300.0]), scale_of([7.0]), scale_of([0.31, 0.34], is_close=True)
     ((0.0, 1.0), (190.0, 310.0), (6.0, 8.0), (0.307, 0.343))
     """
-    known = list(numbers)
+    known = [number for number in numbers if math.isfinite(number)]
     is_share = all(0.0 <= number <= 1.0 for number in known)
     if is_share and (not is_close or len(set(known)) < 2):
         return UNIT

@@ -611,7 +611,9 @@ def frame_text(lines: Sequence[str], frame: pd.DataFrame, index: bool = True) ->
     return "\n".join([*map(screen.wrapped, lines), *([""] if lines else []), shown])
 
 
-def numbers_first(tables: Sequence[str], lines: Sequence[str], screen: Screen, last: Sequence[str] = ()) -> str:
+def numbers_first(
+    tables: Sequence[str], lines: Sequence[str], screen: Screen, last: Sequence[str] = (), answer: Sequence[str] = ()
+) -> str:
     """Return tables above the lines that say how their numbers were made; what changes a number stands first.
 
     Parameters
@@ -622,10 +624,12 @@ def numbers_first(tables: Sequence[str], lines: Sequence[str], screen: Screen, l
     screen : Screen
     last : sequence of str
         Texts between the tables and the lines.
+    answer : sequence of str
+        Texts that stand above everything.
     """
     first = [line for line in lines if line.startswith(CHANGING)]
     about = screen.dim(screen.lines(line for line in lines if line not in first))
-    return "\n\n".join([*([screen.lines(["; ".join(first)])] if first else []), *tables, *last, about])
+    return "\n\n".join([*answer, *([screen.lines(["; ".join(first)])] if first else []), *tables, *last, about])
 
 
 def frame_panel(frame: pd.DataFrame, index: bool = True) -> Markup:

@@ -148,6 +148,11 @@ class Display:
     unit: str = ""
     lower_is_better: bool = False
 
+    @property
+    def title(self) -> str:
+        """The heading, and the direction if lower values are better."""
+        return f"{self.heading}{' (lower is better)' * self.lower_is_better}"
+
 
 @lru_cache(maxsize=1000)
 def display_of(column: str) -> Display:

@@ -17,8 +17,9 @@ from typing import Any
 import pandas as pd
 
 from kgeval._version import __version__
+from kgeval.audit.leak_notes import copied_share
 from kgeval.base.checks import grouped, names_unknown_arguments
-from kgeval.base.files import check_page_target, replacing
+from kgeval.base.files import check_page_target
 from kgeval.base.wording import printable, shown_label, signed, with_capital
 from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.benchmarks.benchmark_text import answer_details, moved_lines
@@ -32,6 +33,7 @@ from kgeval.display.html import interval_bar, model_class
 from kgeval.display.table import BOLD, Cell, Column, Table, heading_of, titled
 from kgeval.errors import DataError
 from kgeval.metrics.grammar import display_of
+from kgeval.report import charts
 from kgeval.report import document as page
 
 Rows = Sequence[Mapping[Any, Any]]
@@ -87,10 +89,8 @@ def write_benchmark_page(
     if not isinstance(benchmark, Benchmark):
         raise DataError(f"expected a Benchmark, as kgeval.benchmark returns it; got {type(benchmark).__name__}")
     check_page_target(path, overwrite)
-    if not title or not title.strip():
-        title = f"kgeval benchmark: {', '.join(benchmark.datasets)}"
-    with replacing(path, overwrite) as stream:
-        stream.write(page.page_html(title, _sections(benchmark, title)).encode("utf-8"))
+    usual = f"kgeval benchmark: {', '.join(benchmark.datasets)}"
+    page.write_document(path, overwrite, title, usual, partial(_sections, benchmark))
 
 
 def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
@@ -102,14 +102,14 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     grave = [*grave[: page.N_OPEN], *(note for note in grave[page.N_OPEN :] if ": row order" in note)]
     rest = [note for note in notes if note not in grave]
     is_several, leads = min(len(benchmark.datasets), len(benchmark.models)) > 1, _leads(benchmark)
-    details = [f"{line}." for line in (*answer_details(benchmark), *moved_lines(benchmark))]
+    details = [f"{line}." for line in (*answer_details(benchmark), *(() if leads else moved_lines(benchmark)))]
     means = _means(benchmark, cells, across.models)
     shown = page.Beside([_overview(benchmark, across, cells), *leads]) if is_several else means
     first: list[page.PagePart] = [shown, page.Lines(grave, "caution")]
     made = [page.first_section(title, verdict.headline, "", details, first)]
     made += [page.Section("metrics", "All metrics", [means])] if is_several else []
     made += [_differences(benchmark)] if len(benchmark.differences) else []
-    made += _where(benchmark)
+    made += _where(benchmark, across.models)
     if is_several:
         made.append(page.Section("together", "Datasets together", [page.Lines(across.lines()[1:])]))
     made += [page.Section("notes", "More notes", [page.Lines(rest)])] if rest else []
@@ -155,8 +155,9 @@ def _leads(benchmark: Benchmark) -> list[Table]:
     if not has_place or (drawn := best_pairs(benchmark)) is None:
         return []
     first, pairs_of, *others = drawn.columns
-    cells = [replace(cell, note=pair.text) for cell, pair in zip(first.cells, pairs_of.cells)]
-    caption = f"The two best models on each dataset. {DECIDED_MARKS}"
+    flags = {printable(run.dataset): copied_share(result.facts) for run, result in benchmark.results.items()}
+    cells = [replace(cell, note=pair.text, flag=flags[cell.text]) for cell, pair in zip(first.cells, pairs_of.cells)]
+    caption = f"The two best models on each dataset; where the first loses most. {DECIDED_MARKS}"
     return [Table([replace(first, cells=cells), *others], caption=caption, name="leads", kind="pairs")]
 
 
@@ -205,9 +206,8 @@ def _differences(benchmark: Benchmark) -> page.Section:
         which = "best model - other model (all pairs: --to csv --differences, in Python .differences)"
     rows = [row for row in rows if row["decision"] != NO_RUN]
     text = holm_words(int(frame["p"].notna().sum()), "all differences of all datasets", benchmark.alpha)
-    parts: list[page.PagePart] = [
-        page.Text(f"{text}; exactly there its interval excludes 0. Other metrics are not tested.")
-    ]
+    text += "; exactly there its interval excludes 0. Other metrics are not tested."
+    parts: list[page.PagePart] = [page.Text(text)]
     if rows:
         alpha = benchmark.alpha
         drawn = shown_differences(rows, alpha, has_datasets=True, has_metrics=False, is_brief=True, has_decisions=False)
@@ -218,7 +218,7 @@ def _differences(benchmark: Benchmark) -> page.Section:
     return page.Section("differences", "Differences", parts, "Which models differ, and by how much?")
 
 
-def _where(benchmark: Benchmark) -> list[page.Section]:
+def _where(benchmark: Benchmark, models: Sequence[str]) -> list[page.Section]:
     """Return the section on the relations on which the best model of each dataset gains and loses most."""
     metric, parts = benchmark.metric, dict[str, pd.DataFrame]()
     least = 10.0 ** (1 - display_of(metric).decimals)  # smaller differences are about 0
@@ -226,8 +226,9 @@ def _where(benchmark: Benchmark) -> list[page.Section]:
         if len(frame) == 1:
             continue
         kept = frame[frame["difference"].abs() >= least].sort_values("decided", ascending=False, kind="stable")
-        overall = signed(frame.attrs["difference"], display_of(metric).decimals)
-        parts[f"{dataset}: {' - '.join(frame.attrs['models'])} ({overall})"] = pd.concat(moved(kept, metric, N_MOVED))
+        overall, pair = signed(frame.attrs["difference"], display_of(metric).decimals), frame.attrs["models"]
+        found = [part.assign(model=models.index(of)) for of, part in zip(pair, moved(kept, metric, N_MOVED))]
+        parts[f"{dataset}: {' - '.join(pair)} ({overall})"] = pd.concat(found)
     groups = [(title, len(part)) for title, part in parts.items() if len(part)]
     if not groups:
         return []
@@ -236,14 +237,14 @@ def _where(benchmark: Benchmark) -> list[page.Section]:
     ends = rows[["difference", "low_corrected", "high_corrected"]].itertuples(index=False)
     columns = [
         Column.of_labels("relation", map(shown_label, rows.index)),
+        charts.contributions(rows),
         Column.of_differences(f"{heading} difference", [tuple(of) for of in ends], metric, decided),
         Column.of_differences("contribution", [(size,) for size in rows["contribution"]], metric, decided),
         Column.of_counts("ranks", rows["n"]),
     ]
     caption = (
-        f"Means over the runs of both models: at most {N_MOVED} relations with the largest contributions to "
-        "gains, then to losses, decided ones first. Contribution: to the difference over all ranks. Bold: decided, the "
-        "interval, corrected for the number of relations, excludes 0."
+        f"Means over the runs: the {N_MOVED} largest contributions (to the difference over all ranks) to gains, then "
+        "to losses, decided ones first. Bold: decided, the corrected interval excludes 0; pale bar: undecided."
     )
     table = Table(columns, caption=caption, name="where", groups=groups, kind="gains")
     return [page.Section("where", "Where they differ", [table], "Where does the best model gain and lose?", "Where")]

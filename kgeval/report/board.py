@@ -250,11 +250,6 @@ class BoardTable:
         is_same = self.is_fixed or len(self.runs) == 1
         return text if is_same else f"{text} Cards do not list the ranked triples: they may differ between the runs."
 
-    @property
-    def is_mixed(self) -> bool:
-        """Whether single runs are ranked beside means over seeds."""
-        return len({len(row.runs) > 1 for row in self.rows if row.is_ranked}) > 1
-
 
 @dataclass(frozen=True)
 class Board:

@@ -13,9 +13,10 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from kgeval.audit.leak_notes import copied_share
 from kgeval.base.checks import counted, grouped, listed, names_unknown_arguments
-from kgeval.base.files import check_page_target, replacing
-from kgeval.base.wording import decimals_for, enough_decimals, percent, printable, with_capital, written
+from kgeval.base.files import check_page_target
+from kgeval.base.wording import decimals_for, enough_decimals, percent, printable, signed, with_capital, written
 from kgeval.benchmarks.card import Card
 from kgeval.comparison.verdict import shown_name
 from kgeval.display.html import Markup, interval_bar, tag
@@ -36,9 +37,8 @@ NO_TEST = (
     "A board sorts, it does not test: a lead may be chance, also where intervals or SDs do not overlap. To test it: "
     "kgeval compare (one run of each model) or kgeval benchmark (several seeds), with the results (.kgeval)."
 )
-VALUES = "One run: interval over test triples; several seeds: mean ± SD."
-MIXED = "Single runs stand beside means over seeds: the best of several single runs is partly luck."
-SAID = "Ties: share of ranks with an equal score; above 1%, the range over their orders is below the first metric."
+VALUES = "One run: interval over test triples; several seeds: mean ± SD. Copied?: test triples that train gives away."
+SAID = "Below: short lines are the runs of a model; ties are the share of ranks with an equal score (above 1%: ranges)."
 
 
 @names_unknown_arguments()
@@ -85,17 +85,14 @@ def write_board(
     """
     check_page_target(path, overwrite)
     board = runs if isinstance(runs, Board) else read_board(runs)
-    datasets = dict.fromkeys(one.dataset for one in board.tables)
-    if not title or not title.strip():
-        title = f"kgeval board: {', '.join(datasets)}"
-    with replacing(path, overwrite) as stream:
-        stream.write(page.page_html(title, _sections(board, title)).encode("utf-8"))
+    usual = f"kgeval board: {', '.join(dict.fromkeys(one.dataset for one in board.tables))}"
+    page.write_document(path, overwrite, title, usual, partial(_sections, board))
 
 
 def _sections(board: Board, title: str) -> list[page.Section]:
     """Return the sections: the leaders, the tables, and what could not be read."""
     names = _names(board.tables)
-    details = [f"{board.sentence()}. {NO_TEST}"]
+    details = [*_behind(board.tables, names), f"{board.sentence()}. {NO_TEST}"]
     notes = [f"{note.rstrip('.')}." for note in board.notes]
     tables = [_leaders(board.tables, names), *_matrix(board.tables, names)]
     parts = [*tables, *page.cautions(notes, page.N_OPEN), page.Text(SAID)]
@@ -118,25 +115,43 @@ def _names(tables: Sequence[BoardTable]) -> list[str]:
 
 def _headline(tables: Sequence[BoardTable], names: Sequence[str]) -> str:
     """Return who leads on which datasets; of more than two lines, only the first models and datasets."""
-    by_model = grouped((_leader(one), name) for one, name in zip(tables, names) if one.ranked)
-    text = "; ".join(f"{model} leads on {listed(on)}" for model, on in by_model.items())
+    by_model = _by_leader(tables, names).items()
+    text = "; ".join(f"{model} leads on {listed(on)}" for model, on in by_model)
     if len(text) > MAX_HEADLINE:
-        said = [f"{model} leads on {listed(on, N_LEADERS)}" for model, on in by_model.items()]
+        said = [f"{model} leads on {listed(on, N_LEADERS)}" for model, on in by_model]
         more = [f"and {len(said) - N_LEADERS:,} more"] if len(said) > N_LEADERS else []
         text = "; ".join([*said[:N_LEADERS], *more])
     return f"{text} (not tested)" if text else ""
 
 
-def _leader(one: BoardTable) -> str:
-    """Return the best model of a table; empty if no run is ranked."""
-    return shown_name(one.ranked[0][0].model, MAX_NAME) if one.ranked else ""
+def _by_leader(tables: Sequence[BoardTable], names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the tables that each model leads, most tables first."""
+    led = grouped((shown_name(one.ranked[0][0].model, MAX_NAME), of) for one, of in zip(tables, names) if one.ranked)
+    return dict(sorted(led.items(), key=lambda item: -len(item[1])))
+
+
+def _behind(tables: Sequence[BoardTable], names: Sequence[str]) -> list[str]:
+    """Return where the model that leads most tables does not lead, and how far it is behind there."""
+    best, said = next(iter(_by_leader(tables, names)), ""), list[str]()
+    for one, name in zip(tables, names):
+        values = {shown_name(row.model, MAX_NAME): value for row, value in one.best_of_models}
+        first = next(iter(values), best)
+        if first != best:
+            gap = _gap(values[best] - values[first], one.metrics[0]) if best in values else ""
+            said.append(f"{name} ({f'{gap} to {first}' if gap else 'no run'})")
+    return [f"{best} does not lead on {listed(said)}."] if said else []
+
+
+def _gap(gap: float, metric: str) -> str:
+    """Return a difference with a sign, and enough decimals to see it."""
+    return signed(gap, enough_decimals([gap], display_of(metric).decimals)) if gap else "equal"
 
 
 def _leaders(tables: Sequence[BoardTable], names: Sequence[str]) -> Table:
     """Return the list of the tables: protocol, where a dataset has several, best and second model, and the lead."""
     links = [partial(tag, "a", label(name), href=f"#table-{i}") for i, name in enumerate(names, 1)]
     n_tables = Counter(one.dataset for one in tables)
-    apart = [one.heading if n_tables[one.dataset] > 1 else "" for one in tables]
+    apart = [one.heading if n_tables[one.dataset] > 1 else copied_share(one.card.content["facts"]) for one in tables]
     cells = [Cell(printable(name), markup=link, note=why) for name, link, why in zip(names, links, apart)]
     heading = " or ".join(dict.fromkeys(heading_of(one.metrics[0]) for one in tables if one.metrics)) or "value"
     columns = [Column("dataset", cells, is_label=True)]
@@ -147,7 +162,7 @@ def _leaders(tables: Sequence[BoardTable], names: Sequence[str]) -> Table:
         values = [[value for _, value in one.best_of_models] for one in tables]
         drawings = [partial(charts.runs_bar, of, of[0]) if of else None for of in values]
         columns.insert(3, Column.of_drawings(chain(*values), drawings))
-    caption = f"Leaders (values of different rows do not compare). {VALUES} Short lines: all models."
+    caption = f"Leaders (compare values within a row alone). {VALUES} Short lines: all models."
     return Table(columns, caption=caption, name="leaders", kind="leaders")
 
 
@@ -165,12 +180,12 @@ def _lead(one: BoardTable) -> list[Cell]:
     worst, top = models[0][0].tie_range(metric)
     ends = [(row, *row.tie_range(metric)) for row, _ in models[1:]]
     rivals = [row for row, low, high in ends if sign * high >= sign * worst and (low, worst) != (high, top)]
-    text = written(gap, enough_decimals([gap], decimals)) if gap else "equal"
-    deviations = [row.value(metric)[3] for row, _ in models[:2] if len(row.runs) > 1]
+    values = [row.value(metric) for row, _ in models[:2]]
     flags = ["ties could turn it"] if models[1][0] in rivals else []
     flags = flags or [f"ties could put {shown_name(row.model, MAX_NAME)} first" for row in rivals[:1]]
-    flags += ["below the larger SD"] * any(gap < of for of in deviations)
-    return [*shown, named[1], Cell(text, numbers=(gap,), flag=", ".join(flags))]
+    flags += ["within SD or interval"] * any(gap < sd or 2 * gap < high - low for _, low, high, sd in values)
+    note = "one run against a mean" if len({math.isnan(sd) for *_, sd in values}) > 1 else ""
+    return [*shown, named[1], Cell(_gap(gap, metric), numbers=(gap,), note=note, flag=", ".join(flags))]
 
 
 def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:
@@ -178,7 +193,7 @@ def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:
 
     The models with the most tables come first, of these those with the smallest sum of places.
     """
-    found = [({row.model: row for row, _ in one.best_of_models}, one.metrics[0]) for one in tables if one.ranked]
+    found = [({of[0].model: of for of in one.best_of_models}, one.metrics[0]) for one in tables if one.ranked]
     rows_of, metrics = [rows for rows, _ in found], {of for _, of in found}
     is_apart = len({one.dataset for one in tables}) == len(tables) == len(found)
     if not (1 < len(found) <= MAX_BESIDE and is_apart and len(metrics) == 1):
@@ -191,11 +206,13 @@ def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:
     shown = sorted(models, key=lambda model: (missing[model], sum(places[model])))[:MAX_MODELS]
     columns = [Column("model", [Cell(printable(shown_name(model, MAX_NAME))) for model in shown], is_label=True)]
     for name, rows in zip(names, rows_of):
-        cells = [_value(rows[of], metric, digits, has_ties=False) if of in rows else Cell("-") for of in shown]
-        best = next(iter(rows.values())).value(metric)[0]
-        columns.append(Column(name, [replace(one, interval="", is_best=best in one.numbers[:1]) for one in cells]))
+        (_, best), cells = next(iter(rows.values())), dict[str, Cell]()
+        for of, (row, value) in rows.items():
+            gap, cell = _gap(value - best, metric), _value(row, metric, digits, has_ties=False)
+            cells[of] = replace(cell, interval="", is_best=value == best, note=gap if value != best else "leads")
+        columns.append(Column(name, [cells.get(of, Cell("-")) for of in shown]))
     of_all = f"{len(shown)} of {counted(len(models), 'model')}" if len(shown) < len(models) else "all models"
-    caption = f"{heading_of(metric)}: {of_all}, those on most datasets first, then by sum of places. Bold: the leader."
+    caption = f"{heading_of(metric)}, distance to the leader: {of_all}, those on most datasets first, then by places."
     return [Table(columns, caption=caption, name="matrix", kind="matrix sortable")]
 
 
@@ -207,8 +224,6 @@ def _table_section(one: BoardTable, place: int, name: str) -> page.Section:
     metric = one.metrics[0] if one.metrics else "mrr"
     parts: list[page.PagePart] = [page.Text(with_capital(one.caution), "caution")] if one.caution else []
     caption = f"Table {place}: {printable(one.dataset)}, best {heading_of(metric)} first."
-    caption += " Short lines: the runs of several seeds." * any(len(row.runs) > 1 for row in one.rows)
-    caption += f" {MIXED}" if one.is_mixed else ""
     rows = _rows_table(one.rows, one.metrics, caption, f"board-{place}", "sortable board")
     return page.Section(f"table-{place}", name, [*parts, page.Text(f"Protocol: {one.heading}."), rows])
 

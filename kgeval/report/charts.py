@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from kgeval.display.html import HEIGHT, UNITS, Markup, dot, drawing, model_class, position, stroke, tag
+import pandas as pd
+
+from kgeval.display.differences import edge_of
+from kgeval.display.html import HEIGHT, UNITS, Markup, axis_ends, dot, drawing, model_class, position, stroke, tag
+from kgeval.display.table import Cell, Column
 
 
 def runs_bar(values: Sequence[float], mean: float, limits: tuple[float, float], model: int | None = None) -> Markup:
@@ -38,6 +43,20 @@ def runs_bar(values: Sequence[float], mean: float, limits: tuple[float, float], 
     if math.isfinite(mean):
         parts.append(dot(position(mean, limits), 8))
     return drawing(*parts, class_="track" if model is None else f"track {model_class(model)}")
+
+
+def contributions(groups: pd.DataFrame) -> Column:
+    """Return the contributions of groups to a difference as bars on one axis, each in the colour of the better model.
+
+    Parameters
+    ----------
+    groups : pandas.DataFrame
+        From `kgeval.comparison.comparison.Comparison.by`, with the place of the better model in the column ``model``.
+    """
+    limit = edge_of(groups["contribution"].abs().tolist())
+    bars = zip(groups["contribution"], groups["model"], groups["decided"])
+    cells = [Cell(drawing=partial(contribution_bar, size, limit, model, sure)) for size, model, sure in bars]
+    return Column("size", cells, head=partial(axis_ends, f"-{limit:g}", "0", f"+{limit:g}"))
 
 
 def contribution_bar(size: float, limit: float, model: int, is_sure: bool = True) -> Markup:

@@ -12,8 +12,10 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
+from kgeval.base.files import replacing
 from kgeval.base.wording import printable
 from kgeval.display.html import Markup, joined, patterns, tag
 from kgeval.display.html_tables import N_DIGITS, html_table, unbroken
@@ -142,6 +144,9 @@ class Section:
     link: str = ""
 
 
+Sections = Callable[[str], Sequence[Section]]
+
+
 def first_section(
     title: str, verdict: str, outcome: str, details: Sequence[str], parts: Sequence[PagePart], link: str = "Answer"
 ) -> Section:
@@ -160,6 +165,25 @@ def first_section(
     shown = tag("p", tag("bdi", unbroken(verdict)), class_=f"verdict {outcome}".strip())
     more = [tag("p", tag("bdi", unbroken(text)), class_="details") for text in details]
     return Section("answer", title, [shown, *more, *parts], link=link)
+
+
+def write_document(path: str | Path, overwrite: bool, title: str | None, usual: str, sections: Sections) -> None:
+    """Write a document as one HTML page.
+
+    Parameters
+    ----------
+    path : str or Path
+    overwrite : bool
+        Whether an existing file may be replaced.
+    title : str, optional
+    usual : str
+        The title if none is given, or an empty one.
+    sections : function
+        Makes the sections, given the title.
+    """
+    shown = title if title and title.strip() else usual
+    with replacing(path, overwrite) as stream:
+        stream.write(page_html(shown, sections(shown)).encode("utf-8"))
 
 
 def page_html(title: str, sections: Sequence[Section]) -> str:

@@ -162,7 +162,7 @@ def _fit(figure: value.Figure, drawn: Figure, all_axes: Sequence[Axes], style: S
     grow()  # for upright labels
     for axes in all_axes:
         label, box = axes.xaxis.label, axes.xaxis.label.get_window_extent()
-        shift = min(0.0, drawn.bbox.width - box.x1) - min(0.0, box.x0)  # into the figure
+        shift = min(0.0, drawn.bbox.width - TICK_GAP - box.x1) - min(0.0, box.x0)  # into the figure
         label.set_x(label.get_position()[0] + shift / axes.bbox.width)
 
 
@@ -238,12 +238,12 @@ def _bar_look(mark: value.Bars) -> dict[str, Any]:
 
 def _draw_mark(mark: value.Mark, axes: Axes, style: Style) -> None:
     """Draw a mark."""
-    from matplotlib.patches import Polygon, Rectangle
+    from matplotlib import patches, patheffects
 
     if isinstance(mark, value.Line):
         axes.plot(*zip(*mark.points), markevery=list(mark.marked), **_line_look(mark, style))
     elif isinstance(mark, value.Area):
-        axes.add_patch(Polygon(mark.corners, linewidth=0, color=_colour(mark.model), alpha=0.2))
+        axes.add_patch(patches.Polygon(mark.corners, linewidth=0, color=_colour(mark.model), alpha=0.2))
     elif isinstance(mark, value.Dots):
         colour, sign = _colour(mark.model), MARKERS[mark.model % len(MARKERS)][0]
         fills = [colour if is_filled else "white" for is_filled in mark.filled]
@@ -251,13 +251,14 @@ def _draw_mark(mark: value.Mark, axes: Axes, style: Style) -> None:
         axes.scatter(*zip(*mark.points), s=(0.75 * style.marker) ** 2, marker=sign, c=fills, **look)
     elif isinstance(mark, value.Bars):
         for x1, y1, x2, y2 in mark.boxes:
-            axes.add_patch(Rectangle((x1, y1), x2 - x1, y2 - y1, **_bar_look(mark)))
+            axes.add_patch(patches.Rectangle((x1, y1), x2 - x1, y2 - y1, **_bar_look(mark)))
     else:
         side = {"middle": "center", "start": "left", "end": "right"}[mark.align]
         for x, y, text in mark.items:
             # a long text that starts or ends inside does not make the axes smaller
             up, edge = (0.0, "center") if mark.is_inside else (2.0, "bottom")
-            _add_text(axes, (x, y), text, style, (0.0, up), side, edge, in_layout=side == "center")
+            halo = None if mark.is_inside else [patheffects.withStroke(linewidth=2.0, foreground="white")]
+            _add_text(axes, (x, y), text, style, (0.0, up), side, edge, in_layout=side == "center", path_effects=halo)
 
 
 def _sample(mark: value.Mark, style: Style) -> Any:

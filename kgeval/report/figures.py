@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.base.checks import grouped
+from kgeval.base.wording import signed
 from kgeval.metrics.grammar import display_of
 from kgeval.report.figure import Area, Axis, Bars, Dots, Figure, Line, Mark, Panel, Point, Texts, points_of, ticks_of
 
@@ -147,12 +148,9 @@ def _hits_table(names: Sequence[str], hits: Data, title: str) -> Figure:
     """Return hits@k for few k: a row for each model and for chance."""
     places = [place for place, k in enumerate(hits["k"]) if k in MARKED][:MAX_CUTS]
     rows = [*hits["values"], *([] if hits["chance"] is None else [hits["chance"]])]
-    values = np.array(rows, dtype=np.float64)[:, places]
-    low, high = (of(values[: len(names)], axis=0) for of in (np.nanmin, np.nanmax))
-    shades = np.clip((values - low) / np.maximum(high - low, 1e-9), 0.0, 1.0)
-    cells, texts = list[Mark](), []
+    values, cells, texts = np.array(rows, dtype=np.float64)[:, places], list[Mark](), []
     for i, j in np.argwhere(np.isfinite(values)).tolist():
-        shade = round(0.03 + 0.52 * shades[i, j], 2)
+        shade = round(0.03 + 0.57 * values[i, j], 2)
         cells.append(Bars(((j - 0.5, i - 0.5, j + 0.5, i + 0.5),), 0, shade=shade))
         texts.append((float(j), float(i), f"{values[i, j]:.3f}"))
     ticks = tuple((float(j), f"{hits['k'][place]:,}") for j, place in enumerate(places))
@@ -271,13 +269,18 @@ def values_by_group(
     named = Axis.of_rows(labels, axis, is_falling=not axis)
     if axis:
         return Figure(title, (Panel(named, shown, tuple(marks)),), tuple(legend))
-    marks.append(Texts(tuple((shown.at(0.01), i - 0.05, label) for i, label in enumerate(labels)), "start"))
-    borders = replace(named, ticks=tuple((i - 0.5, "") for i in range(1, len(labels))))
+    borders, texts = _labels_above(labels, shown)
     height = len(labels) * (0.8 + 0.33 * n_models)
-    return Figure(title, (Panel(shown, borders, tuple(marks), height),), tuple(legend))
+    return Figure(title, (Panel(shown, borders, (*marks, texts), height),), tuple(legend))
 
 
-def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str) -> Figure:
+def _labels_above(labels: Sequence[str], x: Axis) -> tuple[Axis, Texts]:
+    """Return an axis with lines between the rows, and the labels above the marks of the rows."""
+    borders = replace(Axis.of_rows(labels), ticks=tuple((i - 0.5, "") for i in range(1, len(labels))))
+    return borders, Texts(tuple((x.at(0.01), i - 0.05, label) for i, label in enumerate(labels)), "start")
+
+
+def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str, *, is_above: bool = False) -> Figure:
     """Return differences with their intervals, a row each; filled if decided.
 
     Parameters
@@ -286,8 +289,10 @@ def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str)
         The title of the axis, and a dataset or ""; panels with one title have one axis. The tables have
         the columns ``difference, low, high, decided, label``.
     title : str
+    is_above : bool
+        Whether the labels stand above the marks, where long ones have room.
     """
-    made = []
+    made, lane = [], LANES * is_above
     numbers = [(name, rows[["difference", "low", "high"]].to_numpy(dtype=np.float64)) for name, _, rows in panels]
     axes = {
         name: Axis.of_values(name, [0.0, *np.concatenate(found).ravel()]) for name, found in grouped(numbers).items()
@@ -296,15 +301,18 @@ def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str)
     for place, ((name, dataset, rows), (_, values)) in enumerate(zip(panels, numbers)):
         found, x = values.tolist(), axes[name]
         x = x if place == last[name] else replace(x, title="", ticks=tuple((at, "") for at, _ in x.ticks))
-        ends = [(low, float(i), high, float(i)) for i, (_, low, high) in enumerate(found) if math.isfinite(low + high)]
-        y = Axis.of_rows(rows["label"].tolist(), dataset)
+        ends = [(low, i + lane, high, i + lane) for i, (_, low, high) in enumerate(found) if math.isfinite(low + high)]
+        labels = rows["label"].tolist()
+        y, *texts = _labels_above(labels, x) if is_above else [Axis.of_rows(labels, dataset)]
         marks = (
+            *texts,
             Line(((0.0, y.low), (0.0, y.high)), kind="dotted"),
             Line.of_parts(ends, "interval", 0),
-            Dots(tuple((row[0], float(i)) for i, row in enumerate(found)), 0, tuple(map(bool, rows["decided"]))),
+            Dots(tuple((row[0], i + lane) for i, row in enumerate(found)), 0, tuple(map(bool, rows["decided"]))),
         )
-        row = 1.6 if any("\n" in label for label in rows["label"]) else 1.0  # a label of two lines needs more
-        made.append(Panel(x, y, marks, len(found) * row + 0.2))
+        row = 1.6 if is_above or any("\n" in label for label in labels) else 1.0  # two lines need more
+        right = tuple((i + lane, signed(size, 4 if abs(size) < 1 else 2)) for i, (size, *_) in enumerate(found))
+        made.append(Panel(x, y, marks, len(found) * row + 0.2, right))
     kinds = {bool(one) for _, _, rows in panels for one in rows["decided"]}
     return Figure(title, tuple(made), DECIDED if len(kinds) > 1 else ())
 
@@ -375,15 +383,16 @@ def mean_curves(
     # An axis down to 0 and chance must not be empty for half of its height.
     is_far = min(seen) - max((y for _, line in chance for _, y in line.points), default=0.0) > max(seen) / 2
     seen += [] if is_far else [0.0]
-    legend = (*lines, *((f"{name}, below the axis" if is_far else name, line) for name, line in chance))
-    drawn = (mark for _, mark in reversed(lines if is_far else legend))
+    legend, below = (lines, [f"; {name}, below the axis" for name, _ in chance]) if is_far else ([*lines, *chance], [])
+    drawn = (mark for _, mark in reversed(legend))
     x_axis, y_axis = Axis.of_values(axes[0], [0.0, 1.0], unit=True), Axis.of_values(axes[1], seen, unit=True)
     if x[0]:
         powers = [10.0**-power for power in range(math.floor(1e-9 - math.log10(x[0])) + 1)]
-        x_axis = Axis(f"{axes[0]} (log scale)", float(x[0]), 1.0, tuple((at, f"{at:g}") for at in powers), is_log=True)
+        ticks = tuple((at, f"{at:g}") for at in powers)
+        x_axis = Axis(f"{axes[0]} (log scale; AUC: linear)", float(x[0]), 1.0, ticks, is_log=True)
     n = f"mean of n = {sizes[0]:,} queries" if len(sizes) == 1 else "means of the queries"
     heading = f"{words[0]}: {n}, with areas{' and 95% intervals (queries as independent)' if bands else ''}"
-    return Figure(heading, (Panel(x_axis, y_axis, (*bands, *drawn)),), legend)
+    return Figure(heading + "".join(below), (Panel(x_axis, y_axis, (*bands, *drawn)),), tuple(legend))
 
 
 def rank_diagram(

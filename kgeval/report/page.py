@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from kgeval._version import __version__
 from kgeval.base.checks import counted, cut_label, names_unknown_arguments
-from kgeval.base.files import check_page_target, read_text, replacing
+from kgeval.base.files import check_page_target, read_text
 from kgeval.base.wording import printable
 from kgeval.comparison.alignment import mismatches
 from kgeval.comparison.comparison import Comparison, compare
 from kgeval.comparison.names import name_results
 from kgeval.data.dataset import Dataset
 from kgeval.errors import DataError
-from kgeval.report.document import Section, page_html
+from kgeval.report.document import Section, write_document
 from kgeval.report.page_answer import answer
 from kgeval.report.page_background import background
 from kgeval.report.page_distributions import distributions
@@ -97,10 +98,8 @@ def write_page(
         comparison = compare(named)
     report = report_of(in_order, list(named), dataset, comparison, shown_names)
     datasets = dict.fromkeys(str(result.facts["dataset"]) for result in in_order)
-    title = title if title and title.strip() else f"kgeval: {', '.join(datasets)}"
-    sections = page_sections(report, title, _command(list(named), dataset is not None))
-    with replacing(path, overwrite) as stream:
-        stream.write(page_html(title, sections).encode("utf-8"))
+    sections = partial(page_sections, report, command=_command(list(named), dataset is not None))
+    write_document(path, overwrite, title, f"kgeval: {', '.join(datasets)}", sections)
 
 
 def page_sections(report: Report, title: str, command: str) -> list[Section]:

@@ -125,7 +125,8 @@ def _explained(report: Report, tables: Sequence[Table]) -> list[str]:
     )
     has_line = any(shows_chance(column) for table in tables for column in table.columns)
     said += ["Short line: chance, where it is in range."] if has_line else []
-    said += [] if report.is_many else ["Thin line: from pessimistic to optimistic ties."]
+    has_ties = any(tie_ends(one.rank_table, metric) for one in report.results for metric in DEFAULT_METRICS)
+    said += ["Thin line: from pessimistic to optimistic ties."] if has_ties and not report.is_many else []
     notes = dict.fromkeys(interval_notes(one, CONFIDENCE)[0] for one in report.results)
     return [*said, *(f"{note}." for note in notes)]
 

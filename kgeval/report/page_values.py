@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,11 +14,6 @@ from kgeval.report.page_report import Report, Row
 from kgeval.results.keys import Key
 
 Ends = tuple[float, float] | None  # the values with pessimistic and with optimistic ties, where many ranks tie
-
-
-def finite(numbers: Iterable[float]) -> list[float]:
-    """Return the finite numbers."""
-    return [number for number in numbers if math.isfinite(number)]
 
 
 def drawn(
@@ -47,8 +41,8 @@ def drawn(
         The model of each row; by default one row for each model.
     """
     is_alone = len(report.names) == 1
-    numbers = finite(number for row in [*rows, *(pair or () for pair in ends)] for number in row)
-    limits = scale_of([*numbers, *(finite(levels) if is_alone else ())], is_close=not is_alone)
+    numbers = (number for row in [*rows, *(pair or () for pair in ends)] for number in row)
+    limits = scale_of([*numbers, *(levels if is_alone else ())], is_close=not is_alone)
     higher = bool(Key.parse(key).higher_is_better)
     cells = []
     for cell, model, row, pair, level in zip(column.cells, models or report.models, rows, ends, levels):

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from kgeval.base.checks import listed
 from kgeval.base.wording import shown_label, signed
-from kgeval.display.differences import edge_of, moved
-from kgeval.display.html import axis_ends, difference_bar
+from kgeval.display.differences import drawn_differences, moved
 from kgeval.display.html_tables import short
 from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.default_metrics import PLAIN_METRICS
@@ -60,12 +58,10 @@ def gains(report: Report, pair: Pair) -> Table:
     """Return the relations with the largest gains and with the largest losses, on one scale; then the rest."""
     known = pair.relations[pair.relations["contribution"].notna()]
     parts = dict(zip((pair.first, pair.second), moved(pair.relations, report.metric, N_GAINS)))
-    shown = pd.concat(list(parts.values()))
-    limit = edge_of(shown["contribution"].abs().tolist())
+    shown = pd.concat([part.assign(model=model) for model, part in parts.items()])
+    bars = charts.contributions(shown)
     kinds = zip((f"gains of {report.short(0)}", f"losses of {report.short(0)}"), map(len, parts.values()))
     groups = [kind for kind in kinds if kind[1]]
-    sizes = [(size, limit, model) for model, part in parts.items() for size in part["contribution"]]
-    pictures = [Cell(drawing=partial(charts.contribution_bar, *of, sure)) for of, sure in zip(sizes, shown["decided"])]
     others = known.drop(index=shown.index)
     ends = {**({f"the other {len(others)}": others} if len(others) else {}), f"all {len(known)}": known}
     amounts = [*shown["contribution"], *(part["contribution"].sum() for part in ends.values())]
@@ -73,7 +69,7 @@ def gains(report: Report, pair: Pair) -> Table:
     decimals = max(5, display_of(report.metric).decimals)
     columns = [
         Column("relation", [*labels_of(shown), *map(Cell, ends)], is_label=True),
-        Column("size", [*pictures, *[Cell()] * len(ends)], head=partial(axis_ends, f"-{limit:g}", "0", f"+{limit:g}")),
+        replace(bars, cells=[*bars.cells, *[Cell()] * len(ends)]),
         replace(gaps, cells=[*gaps.cells, *[Cell()] * len(ends)]),
         Column("contribution", [Cell(signed(value, decimals), numbers=(value,)) for value in amounts]),
         Column.of_counts("ranks", [*shown["n"], *(part["n"].sum() for part in ends.values())]),
@@ -107,16 +103,10 @@ def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str, has
     """
     frame = pd.concat([pair.groups[column] for column in columns])
     rows, decided = rows_of(frame), frame["decided"].astype(bool).tolist()
-    limit = edge_of([abs(end) for row in rows for end in row])
-    pictures = [
-        Cell(drawing=partial(difference_bar, value, low, high, limit, is_sure) if math.isfinite(low) else None)
-        for (value, low, high), is_sure in zip(rows, decided)
-    ]
-    interval = Column("interval", pictures, head=partial(axis_ends, f"-{limit:g}", "0", f"+{limit:g}"))
     names = f"{report.short(pair.first)} - {report.short(pair.second)}"
     shown = [
         Column("group", labels_of(frame), is_label=True),
-        *([interval] if has_bars else []),
+        *([drawn_differences(rows, decided)] if has_bars else []),
         Column.of_differences("difference", rows, report.metric, decided),
         *(
             Column.of_values(report.short(model), [(value,) for value in frame[f"value_{place}"]], report.metric)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.integrate import trapezoid
 
 from kgeval.base.checks import GONE, answers_old_names, check_positive_int, counted, names_unknown_arguments, shows_only
 from kgeval.base.terminal import distinct_labels
@@ -282,8 +283,8 @@ def difference_plot(
         ``attrs`` name models and metric below the axis.
     limit : int, optional
         At most so many rows are drawn, the first of each panel, of groups those with the largest gains and losses; the
-        title gives the number of all rows. By default 30, in a paper 24, or 15 if names need two lines. By default,
-        of more than 30 pairs, in a paper 12, only those of the best model of each panel are drawn.
+        title gives the number of all rows. By default 30, in a paper 24; 20 and 15 where long names stand above the
+        marks. By default, of more than 30 pairs, in a paper 12, only those of the best model of each panel are drawn.
     names : mapping of str to str, optional
         The names to show in place of the names of models or rows.
     style, ax, title
@@ -315,42 +316,42 @@ def difference_plot(
     elif "p_corrected" in rows.columns:
         rule = f"decided, interval excludes 0 (Holm, {counted(int(whole['p_corrected'].notna().sum()), 'test')})"
     decided = rows["better"] != "" if "better" in rows.columns else rows.get("decided", rows["low"] * rows["high"] > 0)
-    room = style_of(style).label
+    room = 3 * style_of(style).label // 4  # beside the numbers at the right
     groups = [_named(label, names) for label in rows.index]
-    labels = _pair_labels(rows, names, room) if is_pairs else distinct_labels(groups, room)
+    is_above = not is_pairs and max(map(len, groups)) > room
+    labels = distinct_labels(groups, int(ROOM_ABOVE * style_of(style).label) - 8 if is_above else room)
+    labels = _pair_labels(rows, names, room) if is_pairs else labels
     rows = rows.assign(decided=decided.astype(bool), label=labels)
     of_models = " \u2212 ".join(short(_named(name, names), MAX_MODEL) for name in frame.attrs.get("models", ()))
-    axis = _difference_heading(frame.attrs["metric"]) if "metric" in frame.attrs else "difference"
+    axis = f"difference of {display_of(frame.attrs['metric']).title}" if "metric" in frame.attrs else "difference"
     parts = [(f"{axis}: {of_models}" if of_models else axis, "", rows)]
     datasets = rows["dataset"].unique().tolist() if "dataset" in rows.columns else frame.attrs.get("datasets", [])
     if is_pairs:
         parts = []
         for (metric, *on), part in rows.groupby(["metric", *(["dataset"] if len(datasets) > 1 else [])], sort=False):
             beside = short("".join(map(printable, on)), MAX_DATASET)
-            parts.append((_difference_heading(metric), beside, leader_first(part)))
+            parts.append((f"difference of {display_of(metric).title}", beside, leader_first(part)))
     is_brief = is_pairs and limit is None and len(rows) > (MAX_PAIRS if style == "paper" else MAX_ROWS)
     is_brief = is_brief and not set.intersection(*map(set, zip(rows["first"], rows["second"])))  # the baseline
     if is_brief:
         parts = [(*words, part[part["first"] == part["first"].iloc[0]]) for *words, part in parts]
     if limit is None:
-        limit = MAX_ROWS if style != "paper" else 15 if any("\n" in label for label in labels) else 24
+        limit = ((20, 15) if is_above else (MAX_ROWS, 15 if "\n" in "".join(labels) else 24))[style == "paper"]
     check_positive_int("limit", limit, MetricError)
     n_of = [len(part) for *_, part in parts]
     most = max(1, limit // len(parts))
     parts = [(name, on, part[:most] if is_pairs else _moves(part, most)) for name, on, part in parts]
     n_drawn = sum(len(part) for *_, part in parts)
     size = counted(len(frame), "difference")
-    start, end = ("", " with the largest gains and losses") if "contribution" in rows.columns else ("the first ", "")
-    if n_drawn == len(rows):
-        start, end = "", ", the others are undefined"
-    elif is_brief:
-        start, end = "the first " * (n_drawn < sum(n_of)), ", those of the best model"
-    size = f"{start}{n_drawn:,} of {size}{end}" if n_drawn < len(frame) else size
+    which = "the largest contributions to gains and losses" if "contribution" in rows.columns else "the first ones"
+    which = f"{'the first' if n_drawn < sum(n_of) else 'those'} of the best model" if is_brief else which
+    which = "the others are undefined" if n_drawn == len(rows) else which
+    size = f"{n_drawn:,} of {size}: {which}" if n_drawn < len(frame) else size
     n_open = sum(int(part["low"].isna().sum()) for *_, part in parts)
     cautions = (f"{n_open:,} without an interval: too few triples",) if n_open and not is_pairs else ()
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
-    figure = figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}")
+    figure = figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}", is_above=is_above)
     return draw(replace(figure, cautions=cautions), style, ax, title)
 
 
@@ -407,10 +408,10 @@ def critical_differences(
     difference = None if across.nemenyi is None else across.nemenyi.critical_difference
     x_name = f"mean rank over {counted(n_datasets, 'dataset')} (1 is best)"
     is_weak = difference is not None and n_datasets < FEW_DATASETS
-    x_name += ";\nfew datasets, so only very large differences show" if is_weak else ""
     heading = f"{display_of(across.metric).heading}: mean ranks{told}"
-    n_lines = 2 if style == "paper" else 1
-    return draw(figures.rank_diagram(ranks, groups, difference, heading, x_name, n_lines), style, ax, title)
+    heading += "; few datasets, so only very large differences show" if is_weak else ""
+    drawn = figures.rank_diagram(ranks, groups, difference, heading, x_name, 2 if style == "paper" else 1)
+    return draw(drawn, style, ax, title)
 
 
 @names_unknown_arguments()
@@ -469,7 +470,7 @@ def precision_recall(
     legend has the area below the drawn curve (trapezoidal rule) with such an interval. Of ten and more models, only the
     first has a band and an interval.
     The dotted line is the mean share of relevant items in the lists: about the precision of a random order. If more
-    than half of the axis would be empty between it and the curves, the axis begins near the curves, and only the legend
+    than half of the axis would be empty between it and the curves, the axis begins near the curves, and only the title
     has this share.
 
     Parameters
@@ -493,7 +494,7 @@ def precision_recall(
 
     def rows_of(found: RankedLists, _: int) -> tuple[Numbers, Numbers, Numbers]:
         x, rows = interpolated_precisions(found, ties, points)
-        return x, rows, _area(x, rows)
+        return x, rows, trapezoid(rows, x)
 
     def chance(found: RankedLists, x: Numbers) -> tuple[str, value.Line]:
         share = float((found.n_relevant / found.length)[found.n_relevant > 0].mean())
@@ -541,7 +542,7 @@ def roc(
         grid = np.geomspace(0.5 / longest, 1.0, LOG_POINTS) if is_log else np.linspace(0.0, 1.0, ROC_POINTS)
         # Where a curve rises vertically, np.interp returns the upper end.
         rows = np.array([np.interp(grid, fpr, tpr) for _, fpr, tpr in curves]).reshape(-1, len(grid))
-        areas = np.array([_area(fpr, tpr) for _, fpr, tpr in curves])
+        areas = np.array([trapezoid(tpr, fpr) for _, fpr, tpr in curves])
         return (grid, rows, areas) if is_log else (np.append(0.0, grid), np.insert(rows, 0, 0.0, axis=1), areas)
 
     def chance(_: RankedLists, x: Numbers) -> tuple[str, value.Line]:
@@ -550,11 +551,6 @@ def roc(
     words = "ROC", "AUC", "roc needs a list with both relevant and irrelevant items"
     axes = "false positive rate", "true positive rate"
     return draw(_of_queries(lists, names, rows_of, words, axes, chance, style), style, ax, title)
-
-
-def _area(x: Numbers, y: Numbers) -> Any:
-    """Return the area below a curve, or below each row of curves, by the trapezoidal rule."""
-    return (np.diff(x) * (y[..., 1:] + y[..., :-1])).sum(axis=-1) / 2
 
 
 def _of_queries(
@@ -575,8 +571,7 @@ def _of_queries(
         curves[label] = rows, areas
         levels.append(chance(found[name], x))
     on = f" on {_datasets_of(results)}, filtered" if results else ""
-    named_levels = enumerate(zip(curves, levels))
-    lines = [(f"{label}, {text}", replace(line, model=m)) for m, (label, (text, line)) in named_levels]
+    lines = [(f"{name}, {text}", replace(line, model=m)) for m, (name, (text, line)) in enumerate(zip(curves, levels))]
     shown = levels[:1] if len(dict(levels)) == 1 else lines
     figure = figures.mean_curves(x, curves, (f"{words[0]}{on}", words[1]), axes, shown)
     return replace(figure, cautions=tuple(_differing(results)))
@@ -722,11 +717,6 @@ def _with_decisions(found: _Groups, comparison: Comparison, column: str) -> _Gro
 def _moves(part: pd.DataFrame, most: int) -> pd.DataFrame:
     """Return the groups to draw; if not all, by difference."""
     return part if len(part) <= most else largest_moves(part, most).sort_values("difference", ascending=False)
-
-
-def _difference_heading(metric: str) -> str:
-    shown = display_of(metric)
-    return f"difference of {shown.heading}{' (lower is better)' if shown.lower_is_better else ''}"
 
 
 def _pair_labels(rows: pd.DataFrame, names: Names, limit: int) -> list[str]:

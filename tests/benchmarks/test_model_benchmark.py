@@ -602,8 +602,7 @@ def test_the_verdict_never_names_a_winner_that_is_not_decided():
         assert sentence.startswith(f"{best} is best on {name}: MRR" if len(leaders) == 1 else f"Undecided on {name}")
         assert f"but better than {' and '.join(sorted(beaten))};" in sentence or len(leaders) in (1, len(models))
         n_decided = int((table["p_corrected"] <= 0.05).sum())
-        of_one = "; decided by one test" if n_decided else "; not decided by one test"
-        assert (f"; {n_decided} of {len(table)} differences" if len(table) > 1 else of_one) in sentence
+        assert f"; {n_decided} of {len(table)} difference{'s' * (len(table) > 1)} decided (Holm, " in sentence
         sizes_of_groups.add((len(models), len(leaders)))
     assert {(3, 2), (2, 1)} <= sizes_of_groups
 
@@ -716,7 +715,7 @@ def test_notes_that_differ_in_numbers_only_are_shown_once():
     notes = kg.benchmark(noted).notes
     (alike,) = [note for note in notes if "is it right?" in note]
     assert alike == (
-        "A on ring-12: the score is 1.5e-1, is it right?; with other numbers for B on ring-12 and C on ring-12"
+        "A on ring-12: the score is 1.5e-1, is it right?; likewise B on ring-12 and C on ring-12, with other numbers"
     )
     assert [note for note in notes if "be careful" in note] == ["ring-12: be careful"]
 
@@ -745,21 +744,24 @@ def test_leaks_of_all_datasets_are_one_note_and_the_first():
     The MRR over the other ranks is the mean over the runs of the two leading models, where all of them have it.
     """
     runs = cases.runs_of((12, 14), ("A", "B"), (1, 2))
-    lines = {"ring-12": "40.8% of 24 may be copied from train, which", "ring-14": "100.0% of 28 recur: train"}
+    lines = {
+        "ring-12": "40.8% of the 1,024 triples of test may be copied from train, which",
+        "ring-14": "100.0% of 28 recur: train",
+    }
     for run, result in runs.items():
         runs[run] = noted(result, lines[run[2]])
         runs[run].facts["leak_notes"] = [lines[run[2]]]
-    said = "test triples that train gives away: ring-14: 100.0% of 28 recur: train; ring-12: 40.8% of 24 may be copied"
+    said = "test triples that train gives away: ring-14: 100.0% of 28 recur: train; ring-12: 40.8% may be copied"
     how = 'result.by("leak") (--by leak) gives the metrics without them'
     notes = kg.benchmark(runs, metrics="mrr", spread="separate").notes
-    assert [note for note in notes if "train" in note] == [notes[0]] == [f"{said} from train; {how}"]
+    assert [note for note in notes if "train" in note] == [notes[0]] == [f"{said}; {how}"]
     for (model, seed, _), result in runs.items():
         result.facts["without_copied"] = {"n": 8, "mrr": {"A": 0.2, "B": 0.1}[model] + 0.01 * seed}
         result.notes += ("MRR without triples that may be copied from train: 0.1",)
     means = {"A": "0.2150", "B": "0.1150"}
-    rest = f"from train, MRR without them (8 ranks): {means['A']} of A and {means['B']} of B; {how}"
+    rest = f"MRR without them (8 ranks): {means['A']} of A and {means['B']} of B; {how}"
     found = kg.benchmark(runs, metrics="mrr", spread="separate").notes
-    assert [note for note in found if "train" in note] == [f"{said} {rest}"]  # none of facts that recur
+    assert [note for note in found if "train" in note] == [f"{said}, {rest}"]  # none of facts that recur
 
 
 def test_notes_on_the_order_of_rows_come_before_those_of_results():
@@ -785,9 +787,7 @@ def spread_notes(sds, n_runs=3, spread="pooled"):
 def test_pooled_spreads_that_differ_fourfold_are_said():
     """0.004 and 0.001: said; 0.0039 and 0.001: not. Where they are not pooled, by choice or with five runs: not."""
     (said,) = spread_notes({"A": 0.002, "B": 0.004, "C": 0.001, "D": math.nan})
-    assert said.startswith(
-        "the SDs over seeds differ 4-fold or more on x (C 0.0010 to B 0.0040): the t test pools them"
-    )
+    assert said.startswith("SDs over seeds differ 4-fold or more on x: the t test pools them")
     assert spread_notes({"A": 0.0039, "B": 0.001}) == []
     assert len(spread_notes({"A": 0.004, "B": 0.0})) == 1
     assert spread_notes({"A": 0.0, "B": 0.0}) == []
@@ -815,12 +815,14 @@ def test_the_caution_about_spreads_says_what_separate_spreads_decide(monkeypatch
         others = [f"{row['first']} - {row['second']} on {row['dataset']}" for row in rows]
         tests = f"{len(found.differences)} tests of models with several runs"
         named = f"{', '.join(others[:-1])}{' and ' * (len(others) > 1)}{others[-1]}" if others else ""
-        end = f"decides {len(others)} of {tests} otherwise: {named}" if others else f"changes none of {tests}"
+        end = f"{tests} otherwise{f': {named}; report both, or add seeds' if others else ''}"
         assert len(others) <= 4
-        assert found.notes[0].endswith(f"; spread='separate' {end}")
-        assert str(found).count("\nnote: the SDs over seeds differ") == 1
+        assert found.notes[0].endswith(f"; spread='separate' decides {len(others) or 'none'} of {end}")
+        assert str(found).count("\nnote: SDs over seeds differ") == 1
         seen.add(bool(others))
     assert seen == {True, False}
     runs = cases.runs_of((24,), ("A", "B", "C"), (1, 2, 3), leave_out=[("C", 2, "ring-24"), ("C", 3, "ring-24")])
     note = kg.benchmark(runs, metrics="mrr").notes[0]
-    assert note.endswith("; spread='separate' changes none of 1 test of models with several runs")  # C has one run
+    assert note.endswith(
+        "; spread='separate' decides none of 1 test of models with several runs otherwise"
+    )  # C has 1 run

@@ -118,11 +118,15 @@ def test_groups_of_the_two_best_models(capsys, files, one, bench, given):
     for dataset, frame in frames.items():
         first, second = frame.attrs["models"]
         title = f"{first} - {second} in MRR by relation on {dataset}: 2 groups; intervals corrected for 2 tests"
-        rows = text.partition(f"\n\n{title}")[2].split("\n\n")[0].splitlines()[1:]
-        assert [row.split()[0] for row in rows[1:]] == frame.index.tolist()
-        for row, found in zip(rows[1:], frame.to_dict("records"), strict=True):
-            limits = f" [{signed(found['low_corrected'])}, {signed(found['high_corrected'])}]"
-            assert f"{signed(found['difference'])}{limits if np.isfinite(found['low_corrected']) else ''}" in row
+        _, _, *rows, note = text.partition(f"\n\n{title}")[2].split("\n\n")[0].splitlines()
+        assert note == ("* decided" if frame["decided"].any() else "none is decided")
+        assert [row.split()[0] for row in rows] == frame.index.tolist()
+        for row, found in zip(rows, frame.to_dict("records"), strict=True):
+            limits = f"[{signed(found['low_corrected'])}, {signed(found['high_corrected'])}]"
+            shown = [f"{signed(found['difference'])}{'*' * found['decided']}"]
+            assert " ".join([*shown, *([limits] if np.isfinite(found["low_corrected"]) else [])]) in " ".join(
+                row.split()
+            )
     content = json.loads(printed(capsys, "benchmark", one, "--by", "relation", "--to", "json"))["by"]
     assert [row["difference"] for row in content] == [x for frame in frames.values() for x in frame["difference"]]
     assert main(["benchmark", one, "--by", "relation", "--limit", "1", "--to", "csv"]) == 0
@@ -130,7 +134,7 @@ def test_groups_of_the_two_best_models(capsys, files, one, bench, given):
     first_of_each = [[name, " - ".join(frame.attrs["models"]), frame.index[0]] for name, frame in frames.items()]
     assert [row.split(",")[:3] for row in rows] == first_of_each
     text = printed(capsys, "benchmark", one, "--by", "relation", "--to", "markdown")
-    assert text.splitlines()[0].startswith("| dataset | difference of | relation | n | value_first | value_second | ")
+    assert text.splitlines()[0].startswith("| dataset | difference of | relation | n | difference | contribution | ")
     assert refused(capsys, "benchmark", one, "--limit", 0) == "kgeval: --limit must be at least 1; got 0\n"
 
 

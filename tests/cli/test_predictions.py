@@ -83,6 +83,7 @@ def test_what_the_file_does_not_say_is_asked_for(capsys):
         code, out, _ = run(capsys, *given, "--out", "x.kgeval", "--overwrite")
         assert code == 0
         assert text in out
+        assert not out.startswith(text)  # the answer stands first
         assert len(kgeval.load_result("x.kgeval").table) == rows
 
 

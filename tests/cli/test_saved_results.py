@@ -426,6 +426,9 @@ def test_three_models_by_relation(capsys, folder):
         for row in content["differences"]
     }
     assert len(sums) == 3
+    values = {name: kg.load_result(f"{name}.kgeval")["mrr"] for name in ("near", "far", "third")}
+    one, two, three = sorted(values, key=values.get, reverse=True)
+    assert list(sums) == [f"{one} - {two}", f"{one} - {three}", f"{two} - {three}"]  # those of the leader first
 
 
 @pytest.mark.parametrize("command", ["report", "show"])
@@ -462,10 +465,11 @@ def test_the_relations_of_a_comparison_outside_json(capsys):
     first = compared.by_relation("mrr", *pair).iloc[0]
     names, n = " - ".join(pair), len(compared.by_relation("mrr"))
     title, heads, row, *_ = printed(capsys, *call, "--limit", 1).partition(f"\n\n{names} in ")[2].splitlines()
-    amount = f"largest gains and losses, 1 of {n} groups; intervals corrected for {n} tests"
+    amount = f"largest contributions to gains, then to losses, 1 of {n} groups; intervals corrected for {n} tests"
     assert title == f"MRR by relation on graph: {amount}"
-    assert f"{first['difference']:+.4f} [{first['low_corrected']:+.4f}, {first['high_corrected']:+.4f}]" in row
-    shown = dict(zip(heads.split()[:5], row.split(), strict=False))
+    star = "*" if first["decided"] else ""
+    assert f"{first['difference']:+.4f}{star} [{first['low_corrected']:+.4f}, {first['high_corrected']:+.4f}]" in row
+    shown = dict(zip(heads.split()[:6], re.sub(r"\*? +\[.*?\]", "", row).split(), strict=False))
     assert shown["relation"] == first.name
     assert (shown[pair[0]], shown[pair[1]]) == (f"{first['value_first']:.4f}", f"{first['value_second']:.4f}")
     written = printed(capsys, *call, "--to", "csv").splitlines()

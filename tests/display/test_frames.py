@@ -438,7 +438,7 @@ def test_of_many_models_the_leader_stands_first(comparison):
     assert "test, correction, meaning of intervals" in lines
     assert "tested: " not in lines
     said = note_lines(six)
-    assert "note: a, b, c and 2 more: 5 dimensions; with other numbers for e" in said
+    assert "note: a, b, c and 2 more: 5 dimensions; likewise e, with other numbers" in said
     assert sum(note.endswith(": the same") for note in six.notes) == 6
 
 

@@ -220,7 +220,7 @@ def test_runs_without_a_name_are_shown_by_their_file_and_not_averaged(card, tmp_
     write_board(board, tmp_path / "board.html")
     (row,) = Reader(tmp_path / "board.html").rows("leaders")
     assert [text for text, _ in row][1] == "second1 run, no name; A"
-    assert [text for text, _ in row][4:] == ["below/B.json1 run, no name; A", "0.1000"]
+    assert [text for text, _ in row][4:] == ["below/B.json1 run, no name; A", "+0.1000"]
 
 
 def test_a_lead_is_over_another_model(card, tmp_path):
@@ -229,15 +229,15 @@ def test_a_lead_is_over_another_model(card, tmp_path):
     write_board(runs, tmp_path / "board.html")
     (row,) = Reader(tmp_path / "board.html").rows("leaders")
     values = ["A1 run", "0.4000 [0.3500, 0.4500]", "B1 run, seed 1"]
-    assert [text for text, _ in row] == ["toy", *values[:2], "", values[2], "0.1000"]
-    for top, said in ((0.41, "0.1000 ties could turn it"), (0.4, "0.1000 ties could turn it"), (0.35, "0.1000")):
+    assert [text for text, _ in row] == ["toy", *values[:2], "", values[2], "+0.1000"]
+    for top, said in ((0.41, "+0.1000 ties could turn it"), (0.4, "+0.1000 ties could turn it"), (0.35, "+0.1000")):
         runs[2].content["ties"] |= {"share": 0.2, "range": {"mrr": {"pessimistic": 0.2, "optimistic": top}}}
         write_board(runs, tmp_path / "board.html", overwrite=True)
         (row,) = Reader(tmp_path / "board.html").rows("leaders")
         assert row[5][0] == said
     runs[2].content["ties"] |= {"share": 0.0, "range": {}}
     third = card("C", 1, 0.2)
-    for top, said in ((0.41, "0.1000 ties could put C first"), (0.35, "0.1000")):
+    for top, said in ((0.41, "+0.1000 ties could put C first"), (0.35, "+0.1000")):
         third.content["ties"] |= {"share": 0.2, "range": {"mrr": {"pessimistic": 0.1, "optimistic": top}}}
         write_board([*runs, third], tmp_path / "board.html", overwrite=True)
         (row,) = Reader(tmp_path / "board.html").rows("leaders")
@@ -248,8 +248,8 @@ def test_a_lead_is_over_another_model(card, tmp_path):
 
 
 def test_single_runs_beside_means_say_so(card, tmp_path):
-    """In the caption too; where all models have several seeds, or all one run, it says nothing."""
-    path, said = tmp_path / "board.html", "Single runs stand beside means over seeds"
+    """At the lead; where both models have several seeds, or both one run, it says nothing."""
+    path = tmp_path / "board.html"
     mean, single, other = [card("A", 1, 0.3), card("A", 2, 0.2)], card("B", 1, 0.4), card("B", 2, 0.5)
     for runs, names in (
         ([*mean, single], ["B1 run, seed 1", "A2 seeds"]),
@@ -260,10 +260,13 @@ def test_single_runs_beside_means_say_so(card, tmp_path):
         reader = Reader(path)
         (leader,) = reader.rows("leaders")
         assert [row[0][0] for row in reader.rows("board-1")] == [leader[1][0], leader[4][0]] == names
-        assert (said in reader.tables["board-1"]["caption"]) == (names[1] == "A2 seeds" and names[0] != "B2 seeds")
+        assert ("one run against a mean" in leader[5][0]) == (names == ["B1 run, seed 1", "A2 seeds"])
     write_board([*mean, single], path, overwrite=True)
     (leader,) = Reader(path).rows("leaders")
-    assert [leader[place][0] for place in (4, 5)] == ["A2 seeds", "0.1500"]  # the mean of A is 0.25
+    assert [leader[place][0] for place in (4, 5)] == [
+        "A2 seeds",
+        "+0.1500one run against a mean",
+    ]  # the mean of A is 0.25
 
 
 def test_the_same_ranks_under_two_names_are_marked(card, tmp_path):
@@ -400,9 +403,15 @@ def test_the_headline_names_the_leaders(card, tmp_path):
     rows = [[text for text, _ in row] for row in reader.rows("leaders")]
     assert "both sides" in rows[0][0]
     assert "object side" in rows[1][0]
-    assert rows[0][1:] == ["A2 seeds", "0.3500 ± 0.0707", "", "B1 run, seed 1", "0.0500 below the larger SD"]
+    assert rows[0][1:] == [
+        "A2 seeds",
+        "0.3500 ± 0.0707",
+        "",
+        "B1 run, seed 1",
+        "+0.0500 within SD or intervalone run against a mean",
+    ]
     assert rows[1][1:] == ["D1 run, seed 1", "0.9000 [0.8500, 0.9500]", "", "", "only model"]
-    assert "values of different rows do not compare" in reader.tables["leaders"]["caption"]
+    assert "compare values within a row alone" in reader.tables["leaders"]["caption"]
     first = path.read_text(encoding="utf-8").partition('data-name="leaders"')[2].partition("</tr><tr>")[0]
     a, b, c = (float(x) for x in re.findall(r'<path d="M([\d.]+) 3L', first))
     assert (a - b) / (b - c) == pytest.approx(0.05 / 0.1, rel=0.01)
@@ -420,14 +429,21 @@ def test_a_few_tables_stand_beside_each_other(card, tmp_path):
     write_board([*others, *runs], path, overwrite=True)
     reader = Reader(path)
     assert [[text for text, _ in row] for row in reader.rows("matrix")] == [
-        ["B", "0.6000", "0.2000"],
-        ["A", "0.5000", "0.3500 ± 0.0707"],  # of 0.3 and 0.4: 0.1 / sqrt(2)
-        ["C", "-", "0.1000"],
+        ["B", "0.6000leads", "0.2000-0.1500"],
+        ["A", "0.5000-0.1000", "0.3500 ± 0.0707leads"],  # of 0.3 and 0.4: 0.1 / sqrt(2)
+        ["C", "-", "0.1000-0.2500"],
     ]
+    assert headline_of(path) == "B leads on other; A leads on toy (not tested)"
+    assert [row[0][0] for row in reader.rows("leaders")] == ["other", "toy"]
+    for one in others:  # as a result has it if most of its test triples are reversed in train
+        one.content["facts"]["leak_notes"] = ["92.5% of the 40 triples of test may be copied from train, which has ..."]
+    write_board([*others, *runs], path, overwrite=True)
+    assert [row[0][0] for row in Reader(path).rows("leaders")] == ["other92.5% copied?", "toy"]
+    assert "B does not lead on toy (-0.1500 to A)." in "".join(reader.text)
     rows = reader.rows("matrix")
     best = [[row[0][0] for row in rows if "best" in (row[place][1].get("class") or "")] for place in (1, 2)]
     assert best == [["B"], ["A"]]
-    assert reader.tables["matrix"]["caption"].startswith("MRR: all models, those on most datasets first, ")
+    assert reader.tables["matrix"]["caption"].startswith("MRR, distance to the leader: all models, those on ")
     write_board([*others, *runs, card("D", 1, 0.9, sides="object")], path, overwrite=True)  # two tables of a dataset
     assert "matrix" not in Reader(path).tables
     two = card("C", 1, 0.6, dataset="1" * 64)  # equal to B
@@ -438,7 +454,7 @@ def test_a_few_tables_stand_beside_each_other(card, tmp_path):
     write_board([*others, *(card(f"M{i:02}", 1, 0.3 + 0.01 * i) for i in range(20))], path, overwrite=True)
     reader = Reader(path)
     assert [row[0][0] for row in reader.rows("matrix")] == [f"M{i:02}" for i in range(19, 4, -1)]
-    assert reader.tables["matrix"]["caption"].startswith("MRR: 15 of 22 models, those on most datasets first, ")
+    assert reader.tables["matrix"]["caption"].startswith("MRR, distance to the leader: 15 of 22 models, those on ")
 
 
 def test_the_headline_names_all_datasets_where_they_fit_two_lines(card, tmp_path):

@@ -3,6 +3,7 @@
 import re
 from xml.etree import ElementTree
 
+import pandas as pd
 import pytest
 
 from kgeval.display.html import interval_bar
@@ -44,6 +45,17 @@ def test_bars_are_to_scale():
     for size, start, width in ((0.5, 500, 125), (2.0, 500, 500), (-2.0, 0, 500), (-0.5, 375, 125), (0.0, 500, 1)):
         bar = ElementTree.fromstring(charts.contribution_bar(size, 2.0, 1)).find("rect")
         assert (float(bar.get("x")), float(bar.get("width"))) == (start, width)
+
+
+def test_contributions_have_one_axis_and_the_colour_of_the_better_model():
+    """Half of the largest, rounded to 0.2, to the left; pale as undecided."""
+    columns = {"contribution": [0.2, -0.1], "model": [3, 0], "decided": [True, False]}
+    column = charts.contributions(pd.DataFrame(columns, index=["a", "b"]))
+    drawn = [ElementTree.fromstring(cell.drawing()) for cell in column.cells]
+    assert [root.get("class") for root in drawn] == ["track m3", "track m0 undecided"]
+    bars = [root.find("rect") for root in drawn]
+    assert [(float(bar.get("x")), float(bar.get("width"))) for bar in bars] == [(500, 500), (250, 250)]
+    assert re.findall(r">([^<>]+)<", column.head()) == ["-0.2", "0", "+0.2"]
 
 
 def test_curves_have_bands_and_gaps():

@@ -217,18 +217,19 @@ def test_the_value_says_what_is_decided(value_of, name):
     assert has_open == (name == "difference_plot")
 
 
-def test_labels_of_svg_are_escaped_and_do_not_overlap(value_of):
-    """Labels of many rows and long names: each in its place, inside the drawing."""
-    names = ["<b>" + "w" * 60, *(f"model {i}" for i in range(14))]
+@pytest.mark.parametrize(("n", "step"), [(20, 16), (60, 26)])
+def test_labels_of_svg_are_escaped_and_do_not_overlap(value_of, n, step):
+    """Labels of many rows: each in its place, inside the drawing, beside its mark, or above it if one is long."""
+    names = ["<b>" + "w" * n, *(f"model {i}" for i in range(14))]
     frame = pd.DataFrame({"difference": np.linspace(-1, 1, 15), "low": -2.0, "high": 2.0}, index=names)
     drawing = svg(value_of(lambda: plots.difference_plot(frame)))
     assert "<b>" not in drawing
     root = ElementTree.fromstring(drawing)
     _, _, width, height = numbers(root.get("viewBox"))
-    labels = [text for text in root.iter("text") if text.get("class") == "tick" and text.get("text-anchor") == "end"]
-    places = [float(text.get("y")) for text in labels if not text.get("transform")]
-    assert len(places) == 15
-    assert min(b - a for a, b in zip(places, places[1:])) > 16
+    labels = [text for text in root.iter("text") if (text.text or "").startswith(("<b>", "…", "model"))]
+    assert [text.get("text-anchor") for text in labels] == ["end" if n == 20 else "start"] * 15
+    places = [float(text.get("y")) for text in labels]
+    assert min(b - a for a, b in zip(places, places[1:])) > step
     assert all(
         0 < float(text.get("x") or 1) < width and 0 <= float(text.get("y") or 1) < height for text in root.iter("text")
     )

@@ -451,7 +451,9 @@ def test_what_all_results_say_is_said_once(made):
 def test_notes_that_differ_in_numbers_are_merged():
     """One sentence for 15 models whose numbers differ; equal sentences name all models."""
     said = [(f"M{i}", f"the interval is {i}.5 times as wide") for i in range(15)]
-    assert merged(said) == ["M0: the interval is 0.5 times as wide; with other numbers for M1, M2, M3 and 11 more."]
+    assert merged(said) == [
+        "M0: the interval is 0.5 times as wide; likewise M1, M2, M3 and 11 more, with other numbers."
+    ]
     assert merged([("A", "read"), ("B", "read")]) == ["A and B: read."]
 
 

@@ -239,7 +239,7 @@ def test_hits_curve(drawing, results):
 
 
 def test_ten_models_have_a_table_of_hits(drawing, results):
-    """Their hits@1 and @3, and those of chance, shaded by their place in the column; nine have curves."""
+    """Their hits@1 and @3, and those of chance, the darker the larger; nine have curves."""
     worse = replaced(results[1], table=results[1].table.assign(better_filtered=6))
     named = {f"m{i}": results[i % 2] for i in range(9)} | {"worse": worse}
     for own in (None, drawing.figure.Figure().subplots()):
@@ -254,9 +254,7 @@ def test_ten_models_have_a_table_of_hits(drawing, results):
         places = [(round(x + 0.5), round(y + 0.5)) for x, y, *_ in boxes_of(axes)]
         shades = dict(zip(places, (bar.get_alpha() for bar in axes.patches)))
         for j, column in enumerate(zip(*wanted, chance)):
-            low, high = min(column[:10]), max(column[:10])  # chance is in no range
-            wanted = [0.03 + 0.52 * min(max((at - low) / (high - low), 0.0), 1.0) for at in column]
-            assert [shades[j, i] for i in range(11)] == pytest.approx(wanted, abs=0.006)
+            assert [shades[j, i] for i in range(11)] == pytest.approx([0.03 + 0.57 * at for at in column], abs=0.006)
     nine = plots.hits_curve(dict(list(named.items())[:9]), limit=3).axes[0]
     assert (sorted(named_in(nine)), len(nine.patches)) == (["chance", *list(named)[:9]], 9)
     assert [line.get_color() for line in curves_of(nine)[:9]] == list(COLOURS[:9])
@@ -684,18 +682,19 @@ def test_logarithmic_curves_have_steps(drawing):
 
 
 def test_the_axis_of_precision_leaves_a_far_chance_level_out(drawing):
-    """Precision 1 and 3/4 to 1/2, chance 1/100 and less: the axis begins near 1/2 and the legend says why."""
+    """Precision 1 and 3/4 to 1/2, chance 1/100 and less: the axis begins near 1/2 and the title says why."""
     lists = {"a": from_ranking([[1] + [0] * 99]), "b": from_ranking([[1, 1, 1, 0, 1, 1, 0, 1, 1, 1] + [0] * 990])}
-    axes = plots.precision_recall(lists).axes[0]
+    figure = plots.precision_recall(lists)
+    (axes,) = figure.axes
     assert 0.6 < axes.get_ylim()[0] < 0.8
-    assert [text for text in legend_texts(axes) if "chance" in text] == [
-        "a, chance: 0.0100, below the axis", "b, chance: 0.0080, below the axis"
-    ]  # fmt: skip
+    said = "; a, chance: 0.0100, below the axis; b, chance: 0.0080, below the axis"
+    assert " ".join(figure.get_label().split()).endswith(said)
+    assert not any("chance" in text for text in legend_texts(axes))
     assert len(axes.lines) == 2
     near = plots.precision_recall({**lists, "c": from_ranking([[0, 0, 0, 1]])}).axes[0]
     assert near.get_ylim()[0] < 0
     assert len(near.lines) == 6
-    assert not any("below" in text for text in legend_texts(near))
+    assert sum("chance" in text for text in legend_texts(near)) == 3
 
 
 def test_curves_of_several_models(drawing, results):
@@ -754,14 +753,14 @@ def test_difference_plot_of_a_table(drawing):
     assert segments(shares.lines[1]) == [[[0.05, 0.0], [0.15, 0.0]]]
     assert (dots(ranks), faces(ranks)) == ([[[-20.0, 0.0]]], [False])
     assert segments(ranks.lines[1]) == [[[-45.0, 0.0], [5.0, 0.0]]]
-    cut = "3 of 4 differences, the others are undefined, n = 480; filled: "
+    cut = "3 of 4 differences: the others are undefined, n = 480; filled: "
     assert title_of(figure) == f"{cut}the interval excludes 0"
     decided = plots.difference_plot(table.assign(better=["", "$A$", "C", ""]))
     assert [faces(axes) for axes in decided.axes] == [[False, True], [True]]
     assert title_of(decided) == f"{cut}decided"
     relations = plots.difference_plot(table.drop(columns=["first", "metric"]).set_axis(list("wxyz")), limit=2)
     assert [label.get_text() for label in relations.axes[0].get_yticklabels()] == ["w", "x"]
-    assert title_of(relations) == "the first 2 of 4 differences; filled: the interval excludes 0"
+    assert title_of(relations) == "2 of 4 differences: the first ones; filled: the interval excludes 0"
     with pytest.raises(MetricError, match="needs the columns difference, low and high; missing: low, high"):
         plots.difference_plot(table[["difference"]])
     with pytest.raises(MetricError, match="difference_plot needs a finite difference; got none in 1 rows"):
@@ -802,7 +801,7 @@ def test_difference_plots_start_with_the_leader(drawing, six):
     few = plots.difference_plot(comparison.differences, limit=10)
     assert [len(dots(axes)[0]) for axes in few.axes] == [5, 5]
     assert all(label.get_text().startswith(by_value[0]) for axes in few.axes for label in axes.get_yticklabels())
-    assert title_of(few).startswith("the first 10 of 30 differences on ")
+    assert title_of(few).startswith("10 of 30 differences: the first ones on ")
 
 
 def test_of_many_pairs_a_paper_has_those_of_the_best_model(drawing, six):
@@ -812,7 +811,7 @@ def test_of_many_pairs_a_paper_has_those_of_the_best_model(drawing, six):
     figure = plots.difference_plot(comparison, style="paper")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [f"{best} − {one}" for one in others]
     assert title_of(figure) == ""
-    assert figure.get_label().startswith("5 of 15 differences, those of the best model on ")
+    assert figure.get_label().startswith("5 of 15 differences: those of the best model on ")
     whole = plots.difference_plot(comparison, style="paper", limit=15)
     assert (len(dots(whole.axes[0])[0]), title_of(whole)) == (15, "")
     five = plots.difference_plot(kgeval.compare({name: six[name] for name in others}), style="paper")
@@ -821,12 +820,12 @@ def test_of_many_pairs_a_paper_has_those_of_the_best_model(drawing, six):
     bench = kgeval.benchmark({(name, 1, data): found[data][name] for name in six for data in "xy"})
     of_each = plots.difference_plot(bench, style="paper")
     assert [len(dots(axes)[0]) for axes in of_each.axes] == [5, 5]
-    assert of_each.get_label().startswith("10 of 30 differences, those of the best model; ")
+    assert of_each.get_label().startswith("10 of 30 differences: those of the best model; ")
     pairs = comparison.differences  # against a baseline, which is not the best model, the first ones
     against = pairs[(pairs["first"] == others[-1]) | (pairs["second"] == others[-1])]
     drawn = plots.difference_plot(against, style="paper")
     assert (len(against), title_of(drawn)) == (25, "")
-    assert drawn.get_label().startswith("the first 20 of 25 differences")
+    assert drawn.get_label().startswith("20 of 25 differences: the first ones ")
 
 
 def test_difference_plot_of_a_benchmark(drawing, six):
@@ -898,13 +897,13 @@ def test_a_cut_plot_of_groups_has_gains_and_losses(drawing):
     frame = pd.DataFrame(ends, index=pd.Index(list("abcdefghij"), name="relation"))
     figure = plots.difference_plot(frame, limit=4)
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["a", "b", "c", "i"]
-    assert title_of(figure).startswith("4 of 10 differences with the largest gains and losses; ")
+    assert title_of(figure).startswith("4 of 10 differences: the largest contributions to gains and losses; ")
     assert [len(dots(plots.difference_plot(frame[:8], limit=4).axes[0])[0])] == [4]  # no loss
     equal = frame.assign(contribution=[0.3, 0.2, 0.1, *[0.0] * 4, np.nan, -0.2, -0.1])
     figure = plots.difference_plot(equal, limit=5)  # five rows contribute, neither a 0 nor a NaN
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["a", "b", "c", "j", "i"]
     undefined = plots.difference_plot(frame.assign(difference=[*sizes[:9], np.nan]))
-    assert title_of(undefined).startswith("9 of 10 differences, the others are undefined; ")
+    assert title_of(undefined).startswith("9 of 10 differences: the others are undefined; ")
 
 
 def test_no_marker_is_cut(drawing, results):
@@ -938,7 +937,7 @@ def test_names_of_pairs_and_relations_stay_different(drawing):
     pairs = pd.DataFrame({"first": first, "second": first[1:] + first[:1], "metric": "mrr"})
     figure = plots.difference_plot(pairs.assign(difference=0.1, low=0.0, high=0.2), style="paper")
     labels = [text.get_text().split(" −\n") for text in figure.axes[0].get_yticklabels()]
-    shown = [f"a model wit…ong name, {i}" for i in range(4)]
+    shown = [f"a model …name, {i}" for i in range(4)]
     assert sorted(labels) == [list(pair) for pair in zip(shown, shown[1:] + shown[:1])]
     short_names = figure_of_pairs(["ComplEx", "DistMult"], style="paper").axes[0].get_yticklabels()
     assert [text.get_text() for text in short_names] == ["ComplEx − DistMult"]

@@ -18,8 +18,8 @@ from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.margins import equivalence_lines
 from kgeval.comparison.names import check_rivals
 from kgeval.comparison.tables import answer_text, values_text
-from kgeval.comparison.texts import brief_header, protocol_comment, ties_line
-from kgeval.display.differences import screen_differences
+from kgeval.comparison.texts import brief_header, is_description, protocol_comment, ties_line
+from kgeval.display.differences import leader_first, screen_differences
 from kgeval.display.media import format_frame, frame_records, undefined_lines
 from kgeval.errors import ProtocolError
 from kgeval.metrics.base import split_list
@@ -130,6 +130,8 @@ def _compare(options: argparse.Namespace) -> str:
     if options.to != "table":
         return values
     about, notes = brief_header(comparison, "--to json")
+    graver = [note for note in notes if not is_description(note)]
+    notes = [*graver, *(["how the models were read: --to json"] if len(graver) < len(notes) else [])]
     parts = [
         answer_text(comparison, screen),
         values,
@@ -163,7 +165,8 @@ def _by_relation(comparison: Comparison, options: argparse.Namespace) -> dict[st
     """Return, for each pair of models, the contributions of the relations to the difference; nothing if not asked."""
     if options.by_relation is None:
         return {}
-    pairs = comparison.differences[["first", "second"]].drop_duplicates().itertuples(index=False)
+    is_asked = comparison.differences["metric"] == str(Key.parse(options.by_relation))
+    pairs = leader_first(comparison.differences[is_asked])[["first", "second"]].itertuples(index=False)
     return {f"{one} - {other}": comparison.by_relation(options.by_relation, one, other) for one, other in pairs}
 
 
