@@ -137,7 +137,11 @@ class AcrossDatasets:
                     f"test is {p_text(found.smallest_p, 1.0 - confidence)}"
                 )
             tests = {} if reason else {"friedman": found, "nemenyi": nemenyi(array, confidence)}
-        of_tests = [f"no test over datasets: {reason}"] if reason else general_cautions(n)
+        few = (
+            f"with {n} datasets the tests find only very large differences; the p-values of the pairs are "
+            "approximations that need more datasets"
+        )
+        of_tests = [f"no test over datasets: {reason}"] if reason else [few] * (n < FEW_DATASETS)
         notes = (*_left_out(values, ranks), *of_tests)
         return cls(values, ranks, str(Key.parse(metric)), higher_is_better, confidence, **tests, notes=notes)
 
@@ -299,21 +303,3 @@ def _left_out(values: pd.DataFrame, ranks: MeanRanks) -> Iterator[str]:
         texts.append(f"{dataset} (no value of {'any model' if len(missing) == len(row) else listed(missing)})")
     if texts:
         yield f"{counted(len(texts), 'dataset')} left out: {listed(texts, MAX_TEXTS)}"
-
-
-def general_cautions(n_datasets: int) -> Iterator[str]:
-    """Yield the notes on what the tests of so many datasets assume.
-
-    Parameters
-    ----------
-    n_datasets : int
-    """
-    if n_datasets < FEW_DATASETS:
-        yield (
-            f"with {n_datasets} datasets the tests find only very large differences; the p-values of the pairs are "
-            "approximations that need more datasets"
-        )
-    yield (
-        "the datasets are the observations of these tests; datasets made from each other, such as FB15k and FB15k-237, "
-        "are not independent"
-    )

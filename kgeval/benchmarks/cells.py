@@ -265,8 +265,8 @@ def benchmark_notes(
         rows = differences[is_other].to_dict("records")
         others = [f"{row['first']} - {row['second']} on {row['dataset']}" for row in rows]
         tests = f"{counted(int(is_tested.sum()), 'test')} of models with several runs"
-        found = f"otherwise: {listed(others, MAX_PLACES)}; report both, or add seeds" if others else "otherwise"
-        found = f"decides {len(others) or 'none'} of {tests} {found}"
+        found = f"decides {len(others):,} of {tests} otherwise: {listed(others, MAX_PLACES)}; report both, or add seeds"
+        found = found if others else f"changes none of {tests}"
         yield f"{note}; spread='separate' {found}" if is_tested.any() else note
     by_entity = merged_notes(_entity_notes(parts, leading, differences, terms))
     yield from (text for _, text in by_entity if "and contains 0" in text)
@@ -380,7 +380,7 @@ def _leaks(parts: Sequence[DatasetRuns], leading: pd.DataFrame) -> Iterator[str]
         for line in max((result.facts.get(LEAKS, []) for result in part.results), key=len):
             share = max(map(float, re.findall(r"(\d[\d.]*)%", line)), default=0.0)
             end = f", {rest}" if rest and leak_notes.MAY_BE_COPIED in line else ""
-            what = re.sub(r" of the [\d,]+ triples of \S+| from train$", "", line.partition(", ")[0])
+            what = re.sub(r" of the [\d,]+ triples of test\b| from train$", "", line.partition(", ")[0])
             said.append((-share, f"{part.dataset}: {what}{end}"))
     if said:
         yield f"test triples that train gives away: {'; '.join(text for _, text in sorted(said))}{WITHOUT}"

@@ -216,12 +216,12 @@ def best_pairs(benchmark: Benchmark) -> Table | None:
     """
     rows = [row for row in pair_rows(benchmark, MAX_ROWS) if row["decision"] != NO_RUN]
     rows = [row for row in rows if not benchmark.alignments[row["dataset"]].differing]
-    several, alpha = len(benchmark.datasets) > 1, benchmark.alpha
-    rows = _first_pairs(rows) if several else rows
+    n, alpha = len(benchmark.datasets), benchmark.alpha
+    rows = _first_pairs(rows) if n > 1 else rows
     if not rows:
         return None
-    shown = shown_differences(rows, alpha, has_datasets=several, has_metrics=False, is_brief=True, has_decisions=False)
-    losses = [Column("largest loss", [_loss(benchmark, row) for row in rows], is_label=True)] if several else []
+    shown = shown_differences(rows, alpha, has_datasets=n > 1, has_metrics=False, is_brief=True, has_decisions=False)
+    losses = [Column("largest loss", [_loss(benchmark, row) for row in rows], is_label=True)] if n > 1 else []
     return replace(shown, columns=[*shown.columns, *losses], notes=[*shown.notes, (BOLD, "decided")])
 
 
@@ -231,8 +231,8 @@ def _loss(benchmark: Benchmark, row: Mapping[Any, Any]) -> Cell:
     if frame is None or frame.attrs["models"] != (row["first"], row["second"]):
         return Cell()
     for label, loss in named_moves(frame, benchmark.metric)[1].iterrows():
-        decimals, n = display_of(benchmark.metric).decimals, counted(int(loss["n"]), "rank")
-        note = f"{signed(loss['difference'], decimals)} over {n}"
+        decimals = decimals_for([loss["difference"]], display_of(benchmark.metric).decimals)
+        note = f"{signed(loss['difference'], decimals)} over {counted(int(loss['n']), 'rank')}"
         return Cell(shown_label(str(label)), note=note, is_best=bool(loss["decided"]))
     return Cell("no relation")
 

@@ -71,31 +71,30 @@ def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
             reason = why_none(benchmark, dataset)
             leaders[dataset] = () if reason else _sentence(benchmark, dataset).leaders
             none += [f"no verdict on {shown_name(dataset)}: {shown_name(reason, MAX_REASON)}"] if reason else []
-        (dataset, *others), answers = benchmark.datasets, [_headline(benchmark, leaders)]
-        answers = answers if others else [_best_on(benchmark, dataset)] if leaders[dataset] else []
+        answers = [_best_on(benchmark, on) for on, of in leaders.items() if of]
+        answers = answers if len(leaders) == 1 else [_headline(benchmark, leaders)]
     else:
         answers = _baseline_parts(benchmark, benchmark.terms.baseline)
     headline = "; ".join([*answers, *none])
     if len(headline) > MAX_HEADLINE or len(leaders) > 1:
         headline = _headline(benchmark, leaders)
-    overall = benchmark.across().answer if leaders else ""
-    further = [*filter(None, [overall]), *none, *_test_parts(benchmark)]
+    overall = filter(None, [benchmark.across().answer]) if leaders else ()
+    further = [*overall, *none, *_test_parts(benchmark)]
     remarks = tuple(part for part in further if part not in headline)
     return BenchmarkVerdict((*answers, *further), leaders, benchmark.metric, headline, remarks)
 
 
 def _test_parts(benchmark: Benchmark) -> Iterator[str]:
     """Yield the parts of the sentence about the tests: how many differences are decided, and what they are about."""
-    table = benchmark.differences
-    tested = table[table["p"].notna()]
+    tested = benchmark.differences[benchmark.differences["p"].notna()]
     if not len(tested):
         return
-    n, n_decided = len(tested), int((table["better"] != "").sum())
+    n, n_decided = len(tested), int((tested["better"] != "").sum())
     yield f"{n_decided} of {counted(n, 'difference')} decided (Holm, {counted(n, 'test')})"
     said = {str(one): trained_words(rows) for one, rows in tested.groupby("dataset", sort=False)}
-    single = [shown_name(dataset) for dataset, words in said.items() if words]
+    single = [dataset for dataset, words in said.items() if words]
     if single:
-        where = f" on {listed(single)}" if len(single) < len(said) else ""
+        where = f" on {listed(list(map(shown_name, single)))}" if len(single) < len(said) else ""
         yield f"one run of each model{where}: {said[single[0]][0]}"
 
 
@@ -125,9 +124,9 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
             p_values.append(float(won["p_corrected"].max()))
     open_on = [dataset for dataset in benchmark.datasets if len(leaders[dataset]) > 1]
     none = [dataset for dataset in benchmark.datasets if not leaders[dataset]]
-    firsts = {leaders[dataset][0] for dataset in open_on}
-    lead = f", where {model_name(min(firsts), MAX_SHORT)} leads" if len(firsts) == 1 else ""
-    texts = [f"undecided on {_where(open_on)}{lead}"] if open_on else []
+    led = grouped((leaders[dataset][0], dataset) for dataset in open_on).items()
+    led_by = [f"{_where(datasets)} ({model_name(first, MAX_SHORT)} leads)" for first, datasets in led]
+    texts = [f"undecided on {listed(led_by, MAX_WITH_NUMBERS)}"] if open_on else []
     texts += [f"no verdict on {_where(none)}"] if none else []
     if not best:
         return f"{display.title}: {'; '.join(texts)}"
@@ -157,7 +156,7 @@ def cells_words(cells: Iterable[tuple[str, str]]) -> str:
     """
     by_model = grouped((shown_name(model), shown_name(dataset)) for model, dataset in cells)
     by_places = grouped((tuple(places), model) for model, places in by_model.items())
-    return "; ".join(f"{_few(models)} on {_few(places)}" for places, models in by_places.items())
+    return "; ".join(f"{listed(of, MAX_NAMED)} on {listed(on, MAX_NAMED)}" for on, of in by_places.items())
 
 
 def why_none(benchmark: Benchmark, dataset: str) -> str:
@@ -199,7 +198,8 @@ def _best_on(benchmark: Benchmark, dataset: str) -> str:
         return f"{best} is best on {where}: {sentence.against()}"
     lead = f"{best} - {tied[0]}: {sentence.difference(sentence.leaders[1])}"
     text = f"Undecided on {where}: {sentence.tied(MAX_NAMED)} ({lead})"
-    return f"{text}, but better than {_few(list(map(model_name, sentence.beaten)))}" if sentence.beaten else text
+    beaten = listed([model_name(one) for one in sentence.beaten], MAX_NAMED)
+    return f"{text}, but better than {beaten}" if beaten else text
 
 
 def _baseline_parts(benchmark: Benchmark, baseline: str) -> list[str]:
@@ -231,14 +231,3 @@ def _baseline_parts(benchmark: Benchmark, baseline: str) -> list[str]:
         return [f"only the baseline {shown_name(baseline)} has runs"]
     parts[0] = f"{display.heading} against the baseline {shown_name(baseline)}: {parts[0]}"
     return parts
-
-
-def _few(texts: Sequence[str]) -> str:
-    """Return texts as a list in words; of more than five, the first four and the number of the others.
-
-    Examples
-    --------
-    >>> _few(["a", "b"]), _few(list("abcdef"))
-    ('a and b', 'a, b, c, d and 2 more')
-    """
-    return listed(texts, MAX_NAMED if len(texts) > MAX_NAMED + 1 else None)

@@ -33,7 +33,6 @@ MANY = 3  # models; from so many on, people are shown the differences in the fir
 MAX_PAIRS, MAX_RIVALS = 10, 5  # pairs that a terminal shows; of more pairs, rivals of the leader
 MAX_PLACES = 3  # differences that a note names before it counts the others
 MAX_NAME, MIN_NAME = 40, 8  # characters of the name of a model
-MIN_NAMED = 10  # ranks of an undecided group that a sentence names, if there is a choice
 NUMBERS = 40  # columns of a terminal that the numbers of a row take
 
 
@@ -225,8 +224,8 @@ def moved(groups: pd.DataFrame, metric: str, n: int) -> tuple[pd.DataFrame, pd.D
 def largest_moves(groups: pd.DataFrame, limit: int) -> pd.DataFrame:
     """Return the `limit` rows with the largest contributions, a third of them (rounded down) or more of either sign.
 
-    The largest contribution comes first; rows that contribute nothing are left out. If all rows fit, they stay as they
-    are.
+    The gains come first, the largest of either sign before the others; rows that contribute nothing are left out. If
+    all rows fit, or none contributes, they stay as they are.
 
     Parameters
     ----------
@@ -240,21 +239,23 @@ def largest_moves(groups: pd.DataFrame, limit: int) -> pd.DataFrame:
     >>> largest_moves(groups, 3).index.tolist(), largest_moves(groups, 4).index.tolist()
     (['a', 'b', 'd'], ['a', 'b', 'c', 'd'])
     """
-    if len(groups) <= limit or "contribution" not in groups.columns:
+    if len(groups) <= limit or "contribution" not in groups.columns or not groups["contribution"].any():
         return groups[:limit]
-    ordered = groups.sort_values("contribution", ascending=False, kind="stable")
-    above, below = ordered[ordered["contribution"] > 0.0], ordered[ordered["contribution"] < 0.0]
-    sizes = np.sort(groups["contribution"].abs().fillna(0.0))[::-1]
-    n = int((below["contribution"] <= -sizes[limit - 1]).sum())
+    is_lower = display_of(groups.attrs.get("metric", "")).lower_is_better
+    ordered = groups.sort_values("contribution", ascending=is_lower, kind="stable")
+    sizes = ordered["contribution"] * (-1.0 if is_lower else 1.0)
+    above, below = ordered[sizes > 0.0], ordered[sizes < 0.0][::-1]
+    least = np.sort(sizes.abs().fillna(0.0))[::-1][limit - 1]
+    n = int((below["contribution"].abs() >= least).sum())
     n = min(max(n, limit // 3, limit - len(above)), limit - min(limit // 3, len(above)), len(below))
-    return pd.concat([above[: limit - n], below[len(below) - n :]])
+    return pd.concat([above[: limit - n], below[:n]])
 
 
 def named_moves(groups: pd.DataFrame, metric: str, n: int = 1) -> list[pd.DataFrame]:
     """Return the groups that a sentence names as the largest gains, and as the largest losses.
 
-    A small group is named only if it is decided, or if there is no other. If the first two and more are undecided, the
-    last one gives way to the largest that is decided.
+    These are those of `moved`; but if the first two and more are undecided, the last one gives way to the largest that
+    is decided.
 
     Parameters
     ----------
@@ -263,8 +264,6 @@ def named_moves(groups: pd.DataFrame, metric: str, n: int = 1) -> list[pd.DataFr
     """
     found = []
     for part in moved(groups, metric, len(groups)):
-        is_large = part["decided"] | (part["n"] >= MIN_NAMED)
-        part = part[is_large] if is_large.any() else part
         sure = part[part["decided"]][:1]
         swaps = n > 1 and not part[:n]["decided"].any() and len(sure) > 0
         found.append(pd.concat([part[: n - 1], sure]) if swaps else part[:n])

@@ -155,7 +155,7 @@ def _leads(benchmark: Benchmark) -> list[Table]:
     if not has_place or (drawn := best_pairs(benchmark)) is None:
         return []
     first, pairs_of, *others = drawn.columns
-    flags = {printable(run.dataset): copied_share(result.facts) for run, result in benchmark.results.items()}
+    flags = dict(sorted((printable(run.dataset), copied_share(of.facts)) for run, of in benchmark.results.items()))
     cells = [replace(cell, note=pair.text, flag=flags[cell.text]) for cell, pair in zip(first.cells, pairs_of.cells)]
     caption = f"The two best models on each dataset; where the first loses most. {DECIDED_MARKS}"
     return [Table([replace(first, cells=cells), *others], caption=caption, name="leads", kind="pairs")]
@@ -221,11 +221,10 @@ def _differences(benchmark: Benchmark) -> page.Section:
 def _where(benchmark: Benchmark, models: Sequence[str]) -> list[page.Section]:
     """Return the section on the relations on which the best model of each dataset gains and loses most."""
     metric, parts = benchmark.metric, dict[str, pd.DataFrame]()
-    least = 10.0 ** (1 - display_of(metric).decimals)  # smaller differences are about 0
     for dataset, frame in benchmark.relations.items():
         if len(frame) == 1:
             continue
-        kept = frame[frame["difference"].abs() >= least].sort_values("decided", ascending=False, kind="stable")
+        kept = frame.sort_values("decided", ascending=False, kind="stable")
         overall, pair = signed(frame.attrs["difference"], display_of(metric).decimals), frame.attrs["models"]
         found = [part.assign(model=models.index(of)) for of, part in zip(pair, moved(kept, metric, N_MOVED))]
         parts[f"{dataset}: {' - '.join(pair)} ({overall})"] = pd.concat(found)
@@ -244,7 +243,7 @@ def _where(benchmark: Benchmark, models: Sequence[str]) -> list[page.Section]:
     ]
     caption = (
         f"Means over the runs: the {N_MOVED} largest contributions (to the difference over all ranks) to gains, then "
-        "to losses, decided ones first. Bold: decided, the corrected interval excludes 0; pale bar: undecided."
+        "to losses, decided ones first. Bold: decided, the corrected interval excludes 0; pale: undecided."
     )
     table = Table(columns, caption=caption, name="where", groups=groups, kind="gains")
     return [page.Section("where", "Where they differ", [table], "Where does the best model gain and lose?", "Where")]

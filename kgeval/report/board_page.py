@@ -37,8 +37,8 @@ NO_TEST = (
     "A board sorts, it does not test: a lead may be chance, also where intervals or SDs do not overlap. To test it: "
     "kgeval compare (one run of each model) or kgeval benchmark (several seeds), with the results (.kgeval)."
 )
-VALUES = "One run: interval over test triples; several seeds: mean ± SD. Copied?: test triples that train gives away."
-SAID = "Below: short lines are the runs of a model; ties are the share of ranks with an equal score (above 1%: ranges)."
+VALUES = "One run: interval over test triples; several seeds: mean ± SD."
+COPIED = " Copied?: share of test triples that train may give away."
 
 
 @names_unknown_arguments()
@@ -95,7 +95,7 @@ def _sections(board: Board, title: str) -> list[page.Section]:
     details = [*_behind(board.tables, names), f"{board.sentence()}. {NO_TEST}"]
     notes = [f"{note.rstrip('.')}." for note in board.notes]
     tables = [_leaders(board.tables, names), *_matrix(board.tables, names)]
-    parts = [*tables, *page.cautions(notes, page.N_OPEN), page.Text(SAID)]
+    parts = [*tables, *page.cautions(notes, page.N_OPEN)]
     made = [page.first_section(title, _headline(board.tables, names) or "no ranked run", "", details, parts, "Board")]
     made += [_table_section(one, i, name) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:
@@ -115,31 +115,34 @@ def _names(tables: Sequence[BoardTable]) -> list[str]:
 
 def _headline(tables: Sequence[BoardTable], names: Sequence[str]) -> str:
     """Return who leads on which datasets; of more than two lines, only the first models and datasets."""
-    by_model = _by_leader(tables, names).items()
-    text = "; ".join(f"{model} leads on {listed(on)}" for model, on in by_model)
+    led = [(shown_name(model, MAX_NAME), on) for model, on in _by_leader(tables, names).items()]
+    text = "; ".join(f"{model} leads on {listed(on)}" for model, on in led)
     if len(text) > MAX_HEADLINE:
-        said = [f"{model} leads on {listed(on, N_LEADERS)}" for model, on in by_model]
-        more = [f"and {len(said) - N_LEADERS:,} more"] if len(said) > N_LEADERS else []
-        text = "; ".join([*said[:N_LEADERS], *more])
+        said = [f"{model} leads on {listed(on, N_LEADERS)}" for model, on in led[:N_LEADERS]]
+        more = [f"and {len(led) - N_LEADERS:,} more"] if len(led) > N_LEADERS else []
+        text = "; ".join([*said, *more])
     return f"{text} (not tested)" if text else ""
 
 
 def _by_leader(tables: Sequence[BoardTable], names: Sequence[str]) -> dict[str, list[str]]:
     """Return the tables that each model leads, most tables first."""
-    led = grouped((shown_name(one.ranked[0][0].model, MAX_NAME), of) for one, of in zip(tables, names) if one.ranked)
+    led = grouped((one.ranked[0][0].model, name) for one, name in zip(tables, names) if one.ranked)
     return dict(sorted(led.items(), key=lambda item: -len(item[1])))
 
 
 def _behind(tables: Sequence[BoardTable], names: Sequence[str]) -> list[str]:
-    """Return where the model that leads most tables does not lead, and how far it is behind there."""
-    best, said = next(iter(_by_leader(tables, names)), ""), list[str]()
-    for one, name in zip(tables, names):
-        values = {shown_name(row.model, MAX_NAME): value for row, value in one.best_of_models}
-        first = next(iter(values), best)
-        if first != best:
-            gap = _gap(values[best] - values[first], one.metrics[0]) if best in values else ""
-            said.append(f"{name} ({f'{gap} to {first}' if gap else 'no run'})")
-    return [f"{best} does not lead on {listed(said)}."] if said else []
+    """Return where the model that leads most tables is behind, and how far; nothing if several lead as many."""
+    (best, most), *others = _by_leader(tables, names).items() or [("", [])]
+    if any(len(on) == len(most) for _, on in others):
+        return []
+    said = list[str]()
+    for one, name in ((one, name) for one, name in zip(tables, names) if one.ranked):
+        values = {row.model: value for row, value in one.best_of_models}
+        first, top = next(iter(values.items()))
+        gap = _gap(values[best] - top, one.metrics[0]) if best in values else ""
+        if gap != "equal":
+            said.append(f"{name} ({f'{gap} to {shown_name(first, MAX_NAME)}' if gap else 'no ranked value'})")
+    return [f"{shown_name(best, MAX_NAME)} does not lead on {listed(said, N_LEADERS)}."] if said else []
 
 
 def _gap(gap: float, metric: str) -> str:
@@ -151,7 +154,8 @@ def _leaders(tables: Sequence[BoardTable], names: Sequence[str]) -> Table:
     """Return the list of the tables: protocol, where a dataset has several, best and second model, and the lead."""
     links = [partial(tag, "a", label(name), href=f"#table-{i}") for i, name in enumerate(names, 1)]
     n_tables = Counter(one.dataset for one in tables)
-    apart = [one.heading if n_tables[one.dataset] > 1 else copied_share(one.card.content["facts"]) for one in tables]
+    shares = [max(copied_share(run.card.content["facts"]) for run in one.runs) for one in tables]
+    apart = [one.heading if n_tables[one.dataset] > 1 else share for one, share in zip(tables, shares)]
     cells = [Cell(printable(name), markup=link, note=why) for name, link, why in zip(names, links, apart)]
     heading = " or ".join(dict.fromkeys(heading_of(one.metrics[0]) for one in tables if one.metrics)) or "value"
     columns = [Column("dataset", cells, is_label=True)]
@@ -162,7 +166,7 @@ def _leaders(tables: Sequence[BoardTable], names: Sequence[str]) -> Table:
         values = [[value for _, value in one.best_of_models] for one in tables]
         drawings = [partial(charts.runs_bar, of, of[0]) if of else None for of in values]
         columns.insert(3, Column.of_drawings(chain(*values), drawings))
-    caption = f"Leaders (compare values within a row alone). {VALUES} Short lines: all models."
+    caption = f"Leaders (compare values within a row alone). {VALUES} Short lines: all models.{COPIED * any(shares)}"
     return Table(columns, caption=caption, name="leaders", kind="leaders")
 
 
@@ -183,9 +187,9 @@ def _lead(one: BoardTable) -> list[Cell]:
     values = [row.value(metric) for row, _ in models[:2]]
     flags = ["ties could turn it"] if models[1][0] in rivals else []
     flags = flags or [f"ties could put {shown_name(row.model, MAX_NAME)} first" for row in rivals[:1]]
-    flags += ["within SD or interval"] * any(gap < sd or 2 * gap < high - low for _, low, high, sd in values)
+    flags += ["within SD or interval"] * any(0 < gap < sd or 0 < 2 * gap < high - low for _, low, high, sd in values)
     note = "one run against a mean" if len({math.isnan(sd) for *_, sd in values}) > 1 else ""
-    return [*shown, named[1], Cell(_gap(gap, metric), numbers=(gap,), note=note, flag=", ".join(flags))]
+    return [*shown, named[1], Cell(_gap(gap, metric).lstrip("+"), numbers=(gap,), note=note, flag=", ".join(flags))]
 
 
 def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from kgeval.base.checks import grouped
-from kgeval.base.wording import signed
+from kgeval.base.wording import enough_decimals, signed
 from kgeval.metrics.grammar import display_of
 from kgeval.report.figure import Area, Axis, Bars, Dots, Figure, Line, Mark, Panel, Point, Texts, points_of, ticks_of
 
@@ -311,7 +311,9 @@ def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str,
             Dots(tuple((row[0], i + lane) for i, row in enumerate(found)), 0, tuple(map(bool, rows["decided"]))),
         )
         row = 1.6 if is_above or any("\n" in label for label in labels) else 1.0  # two lines need more
-        right = tuple((i + lane, signed(size, 4 if abs(size) < 1 else 2)) for i, (size, *_) in enumerate(found))
+        sizes, usual = values[:, 0], 4 if np.abs(values[:, 0]).max() <= 1.0 else 2
+        digits = enough_decimals(sizes[rows["decided"].to_numpy(dtype=bool)], usual)
+        right = tuple((i + lane, signed(size, digits)) for i, size in enumerate(sizes.tolist()))
         made.append(Panel(x, y, marks, len(found) * row + 0.2, right))
     kinds = {bool(one) for _, _, rows in panels for one in rows["decided"]}
     return Figure(title, tuple(made), DECIDED if len(kinds) > 1 else ())
@@ -383,7 +385,7 @@ def mean_curves(
     # An axis down to 0 and chance must not be empty for half of its height.
     is_far = min(seen) - max((y for _, line in chance for _, y in line.points), default=0.0) > max(seen) / 2
     seen += [] if is_far else [0.0]
-    legend, below = (lines, [f"; {name}, below the axis" for name, _ in chance]) if is_far else ([*lines, *chance], [])
+    legend, cautions = (lines, [f"{name}, below the axis" for name, _ in chance]) if is_far else ([*lines, *chance], [])
     drawn = (mark for _, mark in reversed(legend))
     x_axis, y_axis = Axis.of_values(axes[0], [0.0, 1.0], unit=True), Axis.of_values(axes[1], seen, unit=True)
     if x[0]:
@@ -392,7 +394,7 @@ def mean_curves(
         x_axis = Axis(f"{axes[0]} (log scale; AUC: linear)", float(x[0]), 1.0, ticks, is_log=True)
     n = f"mean of n = {sizes[0]:,} queries" if len(sizes) == 1 else "means of the queries"
     heading = f"{words[0]}: {n}, with areas{' and 95% intervals (queries as independent)' if bands else ''}"
-    return Figure(heading + "".join(below), (Panel(x_axis, y_axis, (*bands, *drawn)),), tuple(legend))
+    return Figure(heading, (Panel(x_axis, y_axis, (*bands, *drawn)),), tuple(legend), tuple(cautions))
 
 
 def rank_diagram(

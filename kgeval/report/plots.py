@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.integrate import trapezoid
 
 from kgeval.base.checks import GONE, answers_old_names, check_positive_int, counted, names_unknown_arguments, shows_only
 from kgeval.base.terminal import distinct_labels
@@ -282,9 +281,10 @@ def difference_plot(
         named by the index, for example the relations in a table that ``comparison.by("relation")`` returns, whose
         ``attrs`` name models and metric below the axis.
     limit : int, optional
-        At most so many rows are drawn, the first of each panel, of groups those with the largest gains and losses; the
-        title gives the number of all rows. By default 30, in a paper 24; 20 and 15 where long names stand above the
-        marks. By default, of more than 30 pairs, in a paper 12, only those of the best model of each panel are drawn.
+        At most so many rows are drawn, the first of each panel, of groups those with the largest contributions to gains
+        and losses; the title gives the number of all rows. By default 30, in a paper 24, or 15 if names need two lines;
+        20 and 15 where long names stand above the marks. By default, of more than 30 pairs, in a paper 12, only those
+        of the best model of each panel are drawn.
     names : mapping of str to str, optional
         The names to show in place of the names of models or rows.
     style, ax, title
@@ -319,7 +319,7 @@ def difference_plot(
     room = 3 * style_of(style).label // 4  # beside the numbers at the right
     groups = [_named(label, names) for label in rows.index]
     is_above = not is_pairs and max(map(len, groups)) > room
-    labels = distinct_labels(groups, int(ROOM_ABOVE * style_of(style).label) - 8 if is_above else room)
+    labels = distinct_labels(groups, int(ROOM_ABOVE * style_of(style).label) - 14 if is_above else room)
     labels = _pair_labels(rows, names, room) if is_pairs else labels
     rows = rows.assign(decided=decided.astype(bool), label=labels)
     of_models = " \u2212 ".join(short(_named(name, names), MAX_MODEL) for name in frame.attrs.get("models", ()))
@@ -336,7 +336,8 @@ def difference_plot(
     if is_brief:
         parts = [(*words, part[part["first"] == part["first"].iloc[0]]) for *words, part in parts]
     if limit is None:
-        limit = ((20, 15) if is_above else (MAX_ROWS, 15 if "\n" in "".join(labels) else 24))[style == "paper"]
+        on_paper, on_screen = (15, 20) if is_above else (15 if "\n" in "".join(labels) else 24, MAX_ROWS)
+        limit = on_paper if style == "paper" else on_screen
     check_positive_int("limit", limit, MetricError)
     n_of = [len(part) for *_, part in parts]
     most = max(1, limit // len(parts))
@@ -409,9 +410,9 @@ def critical_differences(
     x_name = f"mean rank over {counted(n_datasets, 'dataset')} (1 is best)"
     is_weak = difference is not None and n_datasets < FEW_DATASETS
     heading = f"{display_of(across.metric).heading}: mean ranks{told}"
-    heading += "; few datasets, so only very large differences show" if is_weak else ""
     drawn = figures.rank_diagram(ranks, groups, difference, heading, x_name, 2 if style == "paper" else 1)
-    return draw(drawn, style, ax, title)
+    cautions = ("few datasets, so only very large differences show",) if is_weak else ()
+    return draw(replace(drawn, cautions=cautions), style, ax, title)
 
 
 @names_unknown_arguments()
@@ -470,8 +471,8 @@ def precision_recall(
     legend has the area below the drawn curve (trapezoidal rule) with such an interval. Of ten and more models, only the
     first has a band and an interval.
     The dotted line is the mean share of relevant items in the lists: about the precision of a random order. If more
-    than half of the axis would be empty between it and the curves, the axis begins near the curves, and only the title
-    has this share.
+    than half of the axis would be empty between it and the curves, the axis begins near the curves, and only a line
+    below the title has this share.
 
     Parameters
     ----------
@@ -494,7 +495,7 @@ def precision_recall(
 
     def rows_of(found: RankedLists, _: int) -> tuple[Numbers, Numbers, Numbers]:
         x, rows = interpolated_precisions(found, ties, points)
-        return x, rows, trapezoid(rows, x)
+        return x, rows, _area(x, rows)
 
     def chance(found: RankedLists, x: Numbers) -> tuple[str, value.Line]:
         share = float((found.n_relevant / found.length)[found.n_relevant > 0].mean())
@@ -542,7 +543,7 @@ def roc(
         grid = np.geomspace(0.5 / longest, 1.0, LOG_POINTS) if is_log else np.linspace(0.0, 1.0, ROC_POINTS)
         # Where a curve rises vertically, np.interp returns the upper end.
         rows = np.array([np.interp(grid, fpr, tpr) for _, fpr, tpr in curves]).reshape(-1, len(grid))
-        areas = np.array([trapezoid(tpr, fpr) for _, fpr, tpr in curves])
+        areas = np.array([_area(fpr, tpr) for _, fpr, tpr in curves])
         return (grid, rows, areas) if is_log else (np.append(0.0, grid), np.insert(rows, 0, 0.0, axis=1), areas)
 
     def chance(_: RankedLists, x: Numbers) -> tuple[str, value.Line]:
@@ -551,6 +552,11 @@ def roc(
     words = "ROC", "AUC", "roc needs a list with both relevant and irrelevant items"
     axes = "false positive rate", "true positive rate"
     return draw(_of_queries(lists, names, rows_of, words, axes, chance, style), style, ax, title)
+
+
+def _area(x: Numbers, y: Numbers) -> Any:
+    """Return the area below a curve, or below each row of curves, by the trapezoidal rule."""
+    return (np.diff(x) * (y[..., 1:] + y[..., :-1])).sum(axis=-1) / 2
 
 
 def _of_queries(
@@ -574,7 +580,7 @@ def _of_queries(
     lines = [(f"{name}, {text}", replace(line, model=m)) for m, (name, (text, line)) in enumerate(zip(curves, levels))]
     shown = levels[:1] if len(dict(levels)) == 1 else lines
     figure = figures.mean_curves(x, curves, (f"{words[0]}{on}", words[1]), axes, shown)
-    return replace(figure, cautions=tuple(_differing(results)))
+    return replace(figure, cautions=(*figure.cautions, *_differing(results)))
 
 
 def _named(label: Any, names: Names, usual: str | None = None) -> str:

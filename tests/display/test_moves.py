@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from kgeval.display.differences import moved_words, named_moves
+from kgeval.display.differences import largest_moves, moved_words, named_moves
 
 # Contributions that are not in proportion to differences: a group has from 2 to 900 ranks.
 GROUPS = pd.DataFrame(
@@ -16,20 +16,18 @@ GROUPS = pd.DataFrame(
 
 
 def test_a_decided_group_is_named_behind_undecided_ones():
-    """Of the gains a, b, c and d, b gives way to c; f has 4 ranks, so that e alone is named."""
+    """Of the gains a, b, c and d, b gives way to c."""
     gains, losses = named_moves(GROUPS, "mrr", 2)
-    assert (gains.index.tolist(), losses.index.tolist()) == (["a", "c"], ["e"])
+    assert (gains.index.tolist(), losses.index.tolist()) == (["a", "c"], ["e", "f"])
     assert [part.index.tolist() for part in named_moves(GROUPS, "mrr")] == [["a"], ["e"]]
     first = "gains most on a (+0.1000 over 900 ranks, undecided) and significantly on c (+0.2000 over 30 ranks)"
-    assert moved_words(GROUPS, "mrr", 2) == f"{first}; loses most on e (-0.2000 over 60 ranks, undecided)"
+    assert moved_words(GROUPS[:-1], "mrr", 2) == f"{first}; loses most on e (-0.2000 over 60 ranks, undecided)"
 
 
-def test_small_groups_are_named_if_there_is_no_other():
-    gains, losses = named_moves(GROUPS.loc[["d", "f"]], "mrr", 2)
-    assert (gains.index.tolist(), losses.index.tolist()) == (["d"], ["f"])
-    sure = GROUPS.assign(decided=GROUPS.index == "f")
-    assert named_moves(sure, "mrr")[1].index.tolist() == ["e"]
-    assert named_moves(sure, "mrr", 2)[1].index.tolist() == ["e", "f"]  # decided, though small
-    assert moved_words(GROUPS.loc[["d", "f"]], "mrr") == (
-        "gains most on d (+0.9000 over 2 ranks); loses most on f (-0.8000 over 4 ranks); both undecided"
-    )
+def test_gains_come_first_whatever_is_better():
+    """Of MR, a lower difference is a gain; the largest of either sign stands before the others."""
+    assert largest_moves(GROUPS, 5).index.tolist() == ["a", "b", "c", "e", "f"]
+    ranks = GROUPS.copy()
+    ranks.attrs["metric"] = "mr"
+    assert largest_moves(ranks, 5).index.tolist() == ["e", "f", "a", "b", "c"]
+    assert largest_moves(GROUPS.assign(contribution=0.0), 1).index.tolist() == ["a"]

@@ -353,7 +353,7 @@ def test_the_headline_says_who_by_how_much_and_how_surely(tmp_path):
     )
     found, bench = headline_of(cases.runs_of((12, 14), ("A", "B"), (1, 2)), tmp_path, metrics="mrr")
     assert set(bench.differences["decision"]) == {"undecided"}
-    assert found == "MRR: undecided on ring-12 and ring-14"
+    assert found == "MRR: undecided on ring-12 (A leads) and ring-14 (B leads)"
     assert bench.verdict.remarks[0].startswith("best mean rank over 2 datasets: ")
     runs = cases.runs_of((40, 60), ("A", "C"))
     for run, result in runs.items():

@@ -80,8 +80,10 @@ def test_models_bars_and_ruler():
     assert axes.get_yticks().tolist() == [hangers[0][1][1], hangers[1][1][1]]
     assert [text.xy[1] for text in axes.texts[:2]] == [hangers[2][1][1], hangers[3][1][1]]
     told = "MRR: mean ranks; bars join models that are not told apart (Nemenyi's test, significance level 0.05)"
-    assert title_of(figure) == f"{told}; few datasets, so only very large differences show"
+    assert title_of(figure) == f"{told} few datasets, so only very large differences show"
     assert axes.get_xlabel() == "mean rank over 8 datasets (1 is best)"
+    for more in ({"style": "paper"}, {"title": "own"}):  # a caution is drawn all the same
+        assert title_of(plots.critical_differences(across, **more)).endswith("so only very large differences show")
     assert "few datasets" not in title_of(plots.critical_differences(made(4, 10)))
 
 

@@ -687,8 +687,8 @@ def test_the_axis_of_precision_leaves_a_far_chance_level_out(drawing):
     figure = plots.precision_recall(lists)
     (axes,) = figure.axes
     assert 0.6 < axes.get_ylim()[0] < 0.8
-    said = "; a, chance: 0.0100, below the axis; b, chance: 0.0080, below the axis"
-    assert " ".join(figure.get_label().split()).endswith(said)
+    assert title_of(figure).endswith("a, chance: 0.0100, below the axis b, chance: 0.0080, below the axis")
+    assert title_of(plots.precision_recall(lists, style="paper")).startswith("a, chance: 0.0100, below the axis")
     assert not any("chance" in text for text in legend_texts(axes))
     assert len(axes.lines) == 2
     near = plots.precision_recall({**lists, "c": from_ranking([[0, 0, 0, 1]])}).axes[0]
@@ -753,6 +753,9 @@ def test_difference_plot_of_a_table(drawing):
     assert segments(shares.lines[1]) == [[[0.05, 0.0], [0.15, 0.0]]]
     assert (dots(ranks), faces(ranks)) == ([[[-20.0, 0.0]]], [False])
     assert segments(ranks.lines[1]) == [[[-45.0, 0.0], [5.0, 0.0]]]
+    small = table.assign(metric="mrr", difference=[0.1, 0.00003, -0.2, NAN], better=["", "$A$", "", ""])
+    numbers_at_right = [text.get_text() for text in plots.difference_plot(small).axes[0].texts]
+    assert numbers_at_right == ["+0.10000", "+0.00003", "-0.20000"]  # a decided difference never reads as 0
     cut = "3 of 4 differences: the others are undefined, n = 480; filled: "
     assert title_of(figure) == f"{cut}the interval excludes 0"
     decided = plots.difference_plot(table.assign(better=["", "$A$", "C", ""]))

@@ -10,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 
 import kgeval
-from kgeval.benchmarks.across import general_cautions
 from kgeval.benchmarks.benchmark_text import answer_texts, brief_notes
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.benchmarks.runs import Run, check_all_named, checked_runs
@@ -211,9 +210,7 @@ def _as_text(benchmark: Benchmark, groups: dict[str, pd.DataFrame], options: arg
     screen = options.screen
     parts = answer_texts(benchmark, screen)
     if len(benchmark.datasets) >= MIN_DATASETS and len(benchmark.models) >= MIN_MODELS:
-        across = benchmark.across()
-        *_, general = general_cautions(across.n_datasets)
-        parts.append(screen.lines([line for line in across.lines() if line != f"note: {general}"]))
+        parts.append(screen.lines(benchmark.across().lines()))
     parts += [group_text(frame, options.limit or LIMIT, screen) for frame in groups.values()]
     if not options.quiet:
         parts.append(screen.dim(screen.lines([*benchmark.description(), *benchmark.notes_on_method()])))
