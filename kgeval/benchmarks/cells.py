@@ -36,7 +36,8 @@ NUMBERS = (
 NO_RUN_OF = "no run"
 EQUAL_RANKS = "are all equal; are they the same run?"
 NOT_INDEPENDENT = "are the same dataset under different protocols; their results are not independent"
-UNEQUAL = 4  # the ratio of the largest and the smallest SD over seeds from which a caution says that they are pooled
+# The ratio of the largest and the smallest SD over seeds from which a caution says that they are pooled, and its start.
+UNEQUAL, UNEQUAL_SDS = 4, "SDs over seeds differ"
 MAX_PLACES = 4  # datasets that the caution names before it counts the others
 N_LEADING = 2  # models of a dataset whose notes on the order of rows come before those of the others
 LEAKS, COPIED = "leak_notes", leak_notes.COPIED  # the fact of a result, and what else stands in its notes
@@ -332,7 +333,7 @@ def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> Iterator[s
             places.append(str(dataset))
     if places and terms.spread == "pooled":
         yield (
-            f"SDs over seeds differ {UNEQUAL}-fold or more on {listed_names(places)}: the t test pools them, so p may "
+            f"{UNEQUAL_SDS} {UNEQUAL}-fold or more on {listed_names(places)}: the t test pools them, so p may "
             "be too small for models with a large SD, and too large for the others"
         )
 

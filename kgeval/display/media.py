@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from kgeval.base import terminal
-from kgeval.base.checks import check_one_of, grouped
+from kgeval.base.checks import check_one_of, grouped, listed
 from kgeval.base.terminal import PIPE, Screen, width_of
 from kgeval.base.wording import printable, shown_label
 from kgeval.display.fields import Fields, csv_text, frame_fields, json_records, table_fields
@@ -36,6 +36,7 @@ from kgeval.metrics.metric_frames import N_EFFECTIVE, REASON
 
 NARROW = r"\setlength{\tabcolsep}{3pt}"  # with deviations, four numbers to a row fit 345 pt
 TEXT_WIDTH = 345.0  # points: the text of a page of the class article
+LONG, LONG_LABEL = 40, 24  # rows of a table that pages break; characters of a label, of which longer ones have lines
 # The table in box 0, and a minipage as wide as it, but never too narrow for sentences; both begin at the same edge.
 BOX_START = r"\noindent\sbox0{%"
 BOX_END = r"}\dimen0=\wd0 \ifdim\dimen0<240pt \dimen0=240pt\fi"
@@ -280,6 +281,7 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     """Return a table and its notes as LaTeX, with the rules of the package booktabs.
 
     Of rows with the same first label, one has it, below a rule. Notes are as wide as the table, but at least 240 pt. A
+    table of more than `LONG` rows is a longtable, which pages break, and long labels have several lines. A
     mark takes no width, and a number without a deviation has an invisible one, so that the decimals stand one below
     another. LaTeX would read a bracket or a star at the start of a line as an argument of the command before it; such a
     line starts with ``{}``.
@@ -309,26 +311,72 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     """
     texts, starts = blocks(metric_as_group(table.texts))
     columns = [_latex_cells(column, siunitx and not column.is_label) for column in texts]
-    kinds = "".join("l" if column.is_label else _s_column(column) if siunitx else "r" for column in texts)
+    kinds = "".join(_label_kind(one) if one.is_label else _s_column(one) if siunitx else "r" for one in texts)
     heads = [escaped_latex(column.heading) for column in texts]
     if siunitx:
         heads = [head if column.is_label else f"{{{head}}}" for head, column in zip(heads, texts)]
-    packages = "booktabs,siunitx" if siunitx else "booktabs"
+    is_long = len(table.texts[0].cells) > LONG
+    packages = ",".join(["booktabs", *["siunitx"] * siunitx, *["longtable"] * is_long])
     lines = [*([comment] if comment else []), rf"% needs \usepackage{{{packages}}}"]
     size = r"\footnotesize" if latex_width(table, siunitx=siunitx) > TEXT_WIDTH else r"\small"
     start = rf"{size}{NARROW}" if _is_small(table, siunitx) else ""
     start += rf"\sisetup{{{S_OPTIONS}}}" if siunitx else ""
     start, end = (rf"\begingroup{start}", r"\endgroup") if start or table.notes else ("", "")
-    start += BOX_START if table.notes else ""
+    start += BOX_START if table.notes and not is_long else ""
     lines += [start] if start else []
-    lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *_latex_groups(texts), *_latex_lines([heads]), r"\midrule"]
+    kind = "longtable" if is_long else "tabular"
+    lines += [rf"\begin{{{kind}}}{{{kinds}}}", r"\toprule", *_latex_groups(texts), *_latex_lines([heads]), r"\midrule"]
+    lines += [r"\endhead"] if is_long else []
     for i, line in enumerate(_latex_lines(zip(*columns))):
         lines += [r"\midrule", line] if i in starts else [line]
-    lines += [r"\bottomrule", r"\end{tabular}" + (BOX_END if table.notes else end)]
-    if table.notes:
-        notes = _notes(table.notes, latex_note, _raised_latex)
+    lines += [r"\bottomrule", rf"\end{{{kind}}}" + ("" if is_long else BOX_END if table.notes else end)]
+    notes = _notes(table.notes, latex_note, _raised_latex)
+    if is_long:
+        lines += [*(rf"\noindent {note}\par" for note in notes), *filter(None, [end])]
+    elif table.notes:
         lines += [NOTES_START, *(rf"{note}\par" for note in notes), rf"\end{{minipage}}{end}\par"]
     return "\n".join(lines)
+
+
+def _label_kind(column: Column) -> str:
+    """Return the kind of a column of labels: of lines that are broken if one is long."""
+    return rf"p{{{LONG_LABEL * LABEL_WIDTH:.0f}pt}}" if _is_broken(column) else "l"
+
+
+def _is_broken(column: Column) -> bool:
+    """Return whether a label of a column needs several lines."""
+    return max((len(cell.text) for cell in column.cells), default=0) > LONG_LABEL
+
+
+def fitting_groups(table: Table) -> Table:
+    """Return a table of groups that fits into a page of LaTeX, if need be without what narrow terminals leave out.
+
+    Parameters
+    ----------
+    table : Table
+        A note names what is left out.
+    """
+    left_out = list[str]()
+    placed = sorted((column.place, column.heading) for column in table.columns if column.place is not None)
+    optional, others = ([(place, name) for place, name in placed if (place < 0) == of] for of in (True, False))
+    for step in (*optional, None, *others[:-1]):
+        if latex_width(table) <= TEXT_WIDTH:
+            break
+        if step is not None:
+            left_out.append(step[1])
+            kept = [column for column in table.columns if (column.place, column.heading) != step]
+        else:
+            last = max(place for place, _ in placed)
+            kept = [one if one.place == last else replace(one, cells=_brief(one)) for one in table.columns]
+            left_out += ["intervals of other columns"] if kept != table.columns else []
+        table = replace(table, columns=kept)
+    said = [("", f"not shown: {listed(left_out)} (--to csv)")] if left_out else []
+    return replace(table, notes=[*table.notes, *said])
+
+
+def _brief(column: Column) -> list[Cell]:
+    """Return the cells of a column without intervals."""
+    return [replace(cell, interval="") for cell in column.cells]
 
 
 def latex_width(table: Table, *, siunitx: bool = False) -> float:
@@ -361,7 +409,8 @@ def _width(table: Table, siunitx: bool, size: float, gap: float) -> float:
         letter = LABEL_WIDTH if is_label else BOLD_WIDTH if cell.is_best else NUMBER_WIDTH
         deviation, sign = (letter, 17.0) if siunitx else (DEVIATION_WIDTH, 11.0)
         more = sign + deviation * len(cell.deviation) if cell.deviation else 0.0
-        return letter * len(cell.text) + DEVIATION_WIDTH * len(cell.mark) + NUMBER_WIDTH * len(cell.interval) + more
+        length = min(len(cell.text), LONG_LABEL) if is_label else len(cell.text)
+        return letter * length + DEVIATION_WIDTH * len(cell.mark) + NUMBER_WIDTH * len(cell.interval) + more
 
     total = 0.0
     for group, found in groupby(table.texts, key=lambda column: column.group):
@@ -406,7 +455,9 @@ def _raised_latex(mark: str) -> str:
 def _latex_cells(column: Column, siunitx: bool) -> list[str]:
     """Return the cells of a column; siunitx reads the number, and the text before and after it."""
     widest = max((cell.deviation for cell in column.cells), key=len, default="")
-    return [_s_cell(cell) if siunitx else _latex_cell(cell, widest) for cell in column.cells]
+    texts = [_s_cell(cell) if siunitx else _latex_cell(cell, widest) for cell in column.cells]
+    is_broken = column.is_label and _is_broken(column)
+    return [re.sub(r"(/|\\_)(?=.)", r"\1\\allowbreak{}", text) for text in texts] if is_broken else texts
 
 
 def _s_cell(cell: Cell) -> str:
@@ -535,7 +586,8 @@ def format_frame(
         return _written(frame_fields(frame), style, spreadsheet)
     table = frame_table(frame, optional, notes=[("", note) for note in notes])
     is_paper = style != "table" and list(frame.index.names) == ["rows"]
-    return drawn(by_setting(table) if is_paper else table, style, screen, comment)
+    table = by_setting(table) if is_paper else fitting_groups(table) if style == "latex" else table
+    return drawn(table, style, screen, comment)
 
 
 def _written(fields: Fields, style: str, spreadsheet: bool = False) -> str:

@@ -30,7 +30,7 @@ from kgeval.comparison.texts import holm_words, is_description
 from kgeval.comparison.verdict import shown_name
 from kgeval.display.differences import moved, shown_differences
 from kgeval.display.html import interval_bar, model_class
-from kgeval.display.table import BOLD, Cell, Column, Table, heading_of, titled
+from kgeval.display.table import BOLD, Cell, Column, Table, frame_table, heading_of, titled
 from kgeval.errors import DataError
 from kgeval.metrics.grammar import display_of
 from kgeval.report import charts
@@ -255,8 +255,10 @@ def _where(benchmark: Benchmark, models: Sequence[str]) -> list[page.Section]:
 def _background(benchmark: Benchmark) -> page.Section:
     """Return the last section, folded: protocols, tables for papers, command and citation."""
     about = [page.Lines(benchmark.description()), page.Lines(benchmark.notes_on_method())]
+    runs = benchmark.runs.assign(seed=benchmark.runs["seed"].fillna("-").astype(str))
     parts: list[page.PagePart] = [
         page.Fold("Protocol of each dataset, and how the numbers were computed", about, "protocol"),
+        page.Fold("Each run", [replace(frame_table(runs, index=False), name="runs", kind="tall")], "each-run"),
         page.Fold("The table as LaTeX", [page.Code(benchmark.to_latex(), "latex")], "table-latex"),
         page.again(_command(benchmark), __version__),
     ]

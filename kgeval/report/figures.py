@@ -306,7 +306,7 @@ def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str,
         y, *texts = _labels_above(labels, x) if is_above else [Axis.of_rows(labels, dataset)]
         marks = (
             *texts,
-            Line(((0.0, y.low), (0.0, y.high)), kind="dotted"),
+            Line.of_parts([(0.0, i - 0.5 * (not is_above), 0.0, i + 0.5) for i in range(len(found))], "dotted"),
             Line.of_parts(ends, "interval", 0),
             Dots(tuple((row[0], i + lane) for i, row in enumerate(found)), 0, tuple(map(bool, rows["decided"]))),
         )
@@ -382,19 +382,15 @@ def mean_curves(
             bands.append(Area((*path(low), *path(high)[::-1]), m))
         lines.append((text, Line(path(means), m, marked=marked)))
         seen += [*means, *low, *high]
-    # An axis down to 0 and chance must not be empty for half of its height.
-    is_far = min(seen) - max((y for _, line in chance for _, y in line.points), default=0.0) > max(seen) / 2
-    seen += [] if is_far else [0.0]
-    legend, cautions = (lines, [f"{name}, below the axis" for name, _ in chance]) if is_far else ([*lines, *chance], [])
-    drawn = (mark for _, mark in reversed(legend))
-    x_axis, y_axis = Axis.of_values(axes[0], [0.0, 1.0], unit=True), Axis.of_values(axes[1], seen, unit=True)
+    legend = (*lines, *chance)
+    x_axis, y_axis = Axis.of_values(axes[0], [0.0, 1.0], unit=True), Axis.of_values(axes[1], [0.0, *seen], unit=True)
     if x[0]:
         powers = [10.0**-power for power in range(math.floor(1e-9 - math.log10(x[0])) + 1)]
         ticks = tuple((at, f"{at:g}") for at in powers)
         x_axis = Axis(f"{axes[0]} (log scale; AUC: linear)", float(x[0]), 1.0, ticks, is_log=True)
     n = f"mean of n = {sizes[0]:,} queries" if len(sizes) == 1 else "means of the queries"
     heading = f"{words[0]}: {n}, with areas{' and 95% intervals (queries as independent)' if bands else ''}"
-    return Figure(heading, (Panel(x_axis, y_axis, (*bands, *drawn)),), tuple(legend), tuple(cautions))
+    return Figure(heading, (Panel(x_axis, y_axis, (*bands, *(mark for _, mark in reversed(legend)))),), legend)
 
 
 def rank_diagram(

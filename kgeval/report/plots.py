@@ -278,8 +278,8 @@ def difference_plot(
         the marks follow it; otherwise they are filled where the interval excludes 0. Of groups, the intervals are those
         that decide, corrected for the number of groups. Pairs
         (columns ``first`` and ``second``) stand in the order of the models, those of the leader first. Other rows are
-        named by the index, for example the relations in a table that ``comparison.by("relation")`` returns, whose
-        ``attrs`` name models and metric below the axis.
+        named by the index, with their number of ranks (column ``n``), for example the relations in a table that
+        ``comparison.by("relation")`` returns, whose ``attrs`` name models and metric below the axis.
     limit : int, optional
         At most so many rows are drawn, the first of each panel, of groups those with the largest contributions to gains
         and losses; the title gives the number of all rows. By default 30, in a paper 24, or 15 if names need two lines;
@@ -318,9 +318,10 @@ def difference_plot(
     decided = rows["better"] != "" if "better" in rows.columns else rows.get("decided", rows["low"] * rows["high"] > 0)
     room = 3 * style_of(style).label // 4  # beside the numbers at the right
     groups = [_named(label, names) for label in rows.index]
+    counts = [f" ({n:,.0f})" for n in rows["n"]] if "n" in rows.columns and not is_pairs else [""] * len(groups)
     is_above = not is_pairs and max(map(len, groups)) > room
     labels = distinct_labels(groups, int(ROOM_ABOVE * style_of(style).label) - 14 if is_above else room)
-    labels = _pair_labels(rows, names, room) if is_pairs else labels
+    labels = _pair_labels(rows, names, room) if is_pairs else [label + n for label, n in zip(labels, counts)]
     rows = rows.assign(decided=decided.astype(bool), label=labels)
     of_models = " \u2212 ".join(short(_named(name, names), MAX_MODEL) for name in frame.attrs.get("models", ()))
     axis = f"difference of {display_of(frame.attrs['metric']).title}" if "metric" in frame.attrs else "difference"
@@ -470,9 +471,7 @@ def precision_recall(
     pointwise 95% intervals of the mean for other queries (normal approximation; queries count as independent). The
     legend has the area below the drawn curve (trapezoidal rule) with such an interval. Of ten and more models, only the
     first has a band and an interval.
-    The dotted line is the mean share of relevant items in the lists: about the precision of a random order. If more
-    than half of the axis would be empty between it and the curves, the axis begins near the curves, and only a line
-    below the title has this share.
+    The dotted line is the mean share of relevant items in the lists: about the precision of a random order.
 
     Parameters
     ----------
@@ -580,7 +579,7 @@ def _of_queries(
     lines = [(f"{name}, {text}", replace(line, model=m)) for m, (name, (text, line)) in enumerate(zip(curves, levels))]
     shown = levels[:1] if len(dict(levels)) == 1 else lines
     figure = figures.mean_curves(x, curves, (f"{words[0]}{on}", words[1]), axes, shown)
-    return replace(figure, cautions=(*figure.cautions, *_differing(results)))
+    return replace(figure, cautions=tuple(_differing(results)))
 
 
 def _named(label: Any, names: Names, usual: str | None = None) -> str:

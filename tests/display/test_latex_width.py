@@ -1,15 +1,17 @@
 """Tables for papers, compiled by LaTeX: no box is wider than the text of an article, 345 pt."""
 
+import re
 import shutil
 import subprocess
 
 import benchmark_cases as cases
+import pandas as pd
 import pytest
 
 import kgeval as kg
 from kgeval.benchmarks.tables import paper_table
 from kgeval.comparison.tables import values_text
-from kgeval.display.media import latex_table
+from kgeval.display.media import format_frame, latex_table
 
 pytestmark = [
     pytest.mark.thorough,
@@ -76,3 +78,25 @@ def test_many_datasets_and_three_metrics(tmp_path, n_datasets, seeds, siunitx):
     assert overfull(bench.to_latex(siunitx=siunitx), tmp_path) == []
     whole = latex_table(paper_table(bench), siunitx=siunitx)
     assert overfull(whole, tmp_path)  # it would be too wide
+
+
+def test_a_table_of_many_groups_fits_and_breaks_across_pages(tmp_path):
+    """Sixty long relations with seven metrics and intervals: what does not fit is named, MRR keeps its interval."""
+    names = pd.Index([f"/film/film/release_date_s./film/film_release_date/region_{i}" for i in range(60)])
+    metrics = ("mrr", "hits@1", "hits@3", "hits@10", "amri", "hits@100", "hits@50")
+    values = {f"{name}{end}": 0.5 for name in metrics for end in ("", " low", " high")}
+    frame = pd.DataFrame({"n": 1_000, "share": 0.1, **values}, index=names.rename("relation"))
+    text = format_frame(frame, "latex", notes=["ranks of one dataset"])
+    document = "\\documentclass{article}\\usepackage{booktabs,longtable}\\begin{document}\n%s\n\\end{document}\n"
+    (tmp_path / "table.tex").write_text(document % text, encoding="utf-8")
+    for _ in range(2):  # a longtable finds its widths in the second run
+        command = ["pdflatex", "-interaction=nonstopmode", "table.tex"]
+        printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
+    assert "Output written on table.pdf (" in printed.stdout
+    assert int(re.search(r"table\.pdf \((\d+) pages", printed.stdout)[1]) > 2
+    assert [line for line in printed.stdout.splitlines() if line.startswith(("Overfull", "!"))] == []
+    (heads,) = [line for line in text.splitlines() if line.startswith("relation &")]
+    assert heads.split(" & ")[:3] == ["relation", "n", "MRR"]
+    assert "0.5000 [0.5000, 0.5000]" in text
+    (said,) = re.findall(r"not shown: (.*) \(", text)
+    assert said.startswith("share, intervals of other columns, hits@50")

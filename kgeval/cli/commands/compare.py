@@ -125,7 +125,8 @@ def _compare(options: argparse.Namespace) -> str:
     if options.to != "table" and relations is not None:
         ties = ties_line({options.by_relation: Key.parse(options.by_relation)})
         comment = protocol_comment(zip(names, results), ties)
-        return format_frame(deciding(relations), options.to, comment=comment)
+        shown = deciding(relations).rename(columns={"value_first": "first", "value_second": "second"})
+        return format_frame(shown, options.to, comment=comment)
     values = values_text(comparison, options.to, screen)
     if options.to != "table":
         return values
