@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any
 
 import pandas as pd
@@ -43,6 +43,7 @@ BOX_END = r"}\dimen0=\wd0 \ifdim\dimen0<240pt \dimen0=240pt\fi"
 NOTES_START = r"\begin{minipage}{\dimen0}\usebox0\par\smallskip\raggedright\footnotesize"
 # Widths in points of one character at 10 points: of a label, of a number, of a bold number, of a deviation.
 LABEL_WIDTH, NUMBER_WIDTH, BOLD_WIDTH, DEVIATION_WIDTH = 5.4, 4.8, 5.5, 4.1
+BROKEN = rf"p{{{LONG_LABEL * LABEL_WIDTH:.0f}pt}}"  # the kind of a column with long labels
 NORMAL, SMALL = (1.0, 12.0), (0.92, 6.0)  # size of the letters relative to 10 points, gap between columns in points
 S_OPTIONS = "separate-uncertainty, retain-zero-uncertainty, table-align-uncertainty, detect-weight, mode=text"
 _LATEX_MARKS = {"†": r"\dag", "‡": r"\ddag", "§": r"\S", "¶": r"\P"}
@@ -310,8 +311,10 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     \\end{tabular}
     """
     texts, starts = blocks(metric_as_group(table.texts))
-    columns = [_latex_cells(column, siunitx and not column.is_label) for column in texts]
-    kinds = "".join(_label_kind(one) if one.is_label else _s_column(one) if siunitx else "r" for one in texts)
+    broken = _broken(texts)
+    columns = [_latex_cells(one, siunitx and not one.is_label, i in broken) for i, one in enumerate(texts)]
+    kinds = [BROKEN if i in broken else "l" if one.is_label else "" for i, one in enumerate(texts)]
+    whole = "".join(kind or (_s_column(one) if siunitx else "r") for kind, one in zip(kinds, texts))
     heads = [escaped_latex(column.heading) for column in texts]
     if siunitx:
         heads = [head if column.is_label else f"{{{head}}}" for head, column in zip(heads, texts)]
@@ -325,7 +328,8 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     start += BOX_START if table.notes and not is_long else ""
     lines += [start] if start else []
     kind = "longtable" if is_long else "tabular"
-    lines += [rf"\begin{{{kind}}}{{{kinds}}}", r"\toprule", *_latex_groups(texts), *_latex_lines([heads]), r"\midrule"]
+    lines += [rf"\begin{{{kind}}}{{{whole}}}", r"\toprule"]
+    lines += [*_latex_groups(texts), *_latex_lines([heads]), r"\midrule"]
     lines += [r"\endhead"] if is_long else []
     for i, line in enumerate(_latex_lines(zip(*columns))):
         lines += [r"\midrule", line] if i in starts else [line]
@@ -338,24 +342,22 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     return "\n".join(lines)
 
 
-def _label_kind(column: Column) -> str:
-    """Return the kind of a column of labels: of lines that are broken if one is long."""
-    return rf"p{{{LONG_LABEL * LABEL_WIDTH:.0f}pt}}" if _is_broken(column) else "l"
-
-
-def _is_broken(column: Column) -> bool:
-    """Return whether a label of a column needs several lines."""
-    return max((len(cell.text) for cell in column.cells), default=0) > LONG_LABEL
+def _broken(columns: Sequence[Column]) -> set[int]:
+    """Return the places of the first columns whose labels need several lines."""
+    labels = enumerate(takewhile(lambda column: column.is_label, columns))
+    return {i for i, column in labels if max((len(cell.text) for cell in column.cells), default=0) > LONG_LABEL}
 
 
 def fitting_groups(table: Table) -> Table:
-    """Return a table of groups that fits into a page of LaTeX, if need be without what narrow terminals leave out.
+    """Return a long table, or one with long labels, that fits a page of LaTeX: without what narrow terminals leave out.
 
     Parameters
     ----------
     table : Table
         A note names what is left out.
     """
+    if len(table.columns[0].cells) <= LONG and not _broken(table.texts):
+        return table
     left_out = list[str]()
     placed = sorted((column.place, column.heading) for column in table.columns if column.place is not None)
     optional, others = ([(place, name) for place, name in placed if (place < 0) == of] for of in (True, False))
@@ -409,11 +411,15 @@ def _width(table: Table, siunitx: bool, size: float, gap: float) -> float:
         letter = LABEL_WIDTH if is_label else BOLD_WIDTH if cell.is_best else NUMBER_WIDTH
         deviation, sign = (letter, 17.0) if siunitx else (DEVIATION_WIDTH, 11.0)
         more = sign + deviation * len(cell.deviation) if cell.deviation else 0.0
-        length = min(len(cell.text), LONG_LABEL) if is_label else len(cell.text)
-        return letter * length + DEVIATION_WIDTH * len(cell.mark) + NUMBER_WIDTH * len(cell.interval) + more
+        return letter * len(cell.text) + DEVIATION_WIDTH * len(cell.mark) + NUMBER_WIDTH * len(cell.interval) + more
 
-    total = 0.0
-    for group, found in groupby(table.texts, key=lambda column: column.group):
+    total, broken = 0.0, _broken(table.texts)
+    limits = [LONG_LABEL if i in broken else None for i in range(len(table.texts))]
+    texts = [
+        replace(one, cells=[replace(cell, text=cell.text[:limit]) for cell in one.cells])
+        for one, limit in zip(table.texts, limits)
+    ]
+    for group, found in groupby(texts, key=lambda column: column.group):
         columns = list(found)
         widths = [
             max([LABEL_WIDTH * len(column.heading), *(width_of_cell(cell, column.is_label) for cell in column.cells)])
@@ -452,11 +458,10 @@ def _raised_latex(mark: str) -> str:
     return rf"\textsuperscript{{{shown}}}" if mark else ""
 
 
-def _latex_cells(column: Column, siunitx: bool) -> list[str]:
+def _latex_cells(column: Column, siunitx: bool, is_broken: bool = False) -> list[str]:
     """Return the cells of a column; siunitx reads the number, and the text before and after it."""
     widest = max((cell.deviation for cell in column.cells), key=len, default="")
     texts = [_s_cell(cell) if siunitx else _latex_cell(cell, widest) for cell in column.cells]
-    is_broken = column.is_label and _is_broken(column)
     return [re.sub(r"(/|\\_)(?=.)", r"\1\\allowbreak{}", text) for text in texts] if is_broken else texts
 
 
