@@ -37,7 +37,7 @@ NO_RUN_OF = "no run"
 EQUAL_RANKS = "are all equal; are they the same run?"
 NOT_INDEPENDENT = "are the same dataset under different protocols; their results are not independent"
 # The ratio of the largest and the smallest SD over seeds from which a caution says that they are pooled, and its start.
-UNEQUAL, UNEQUAL_SDS = 4, "SDs over seeds differ"
+UNEQUAL, UNEQUAL_SDS, ADVICE = 4, "SDs over seeds differ", "; report both (spread='separate'), or add seeds"
 MAX_PLACES = 4  # datasets that the caution names before it counts the others
 N_LEADING = 2  # models of a dataset whose notes on the order of rows come before those of the others
 LEAKS, COPIED = "leak_notes", leak_notes.COPIED  # the fact of a result, and what else stands in its notes
@@ -266,9 +266,9 @@ def benchmark_notes(
         rows = differences[is_other].to_dict("records")
         others = [f"{row['first']} - {row['second']} on {row['dataset']}" for row in rows]
         tests = f"{counted(int(is_tested.sum()), 'test')} of models with several runs"
-        found = f"decides {len(others):,} of {tests} otherwise: {listed(others, MAX_PLACES)}; report both, or add seeds"
-        found = found if others else f"changes none of {tests}"
-        yield f"{note}; spread='separate' {found}" if is_tested.any() else note
+        found = f"decide {len(others):,} of {tests} otherwise: {listed(others, MAX_PLACES)}{ADVICE}"
+        found = found if others else f"change none of {tests}"
+        yield f"{note}; separate spreads {found}" if is_tested.any() else note
     by_entity = merged_notes(_entity_notes(parts, leading, differences, terms))
     yield from (text for _, text in by_entity if "and contains 0" in text)
     yield from _leaks(parts, leading)

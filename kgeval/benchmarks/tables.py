@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.terminal import PIPE, Screen
 from kgeval.base.wording import decimals_for, listed_names, printable, quoted, shown_label, signed, written
-from kgeval.benchmarks.cells import EQUAL_RANKS, UNEQUAL_SDS, borrowed_spread
+from kgeval.benchmarks.cells import ADVICE, EQUAL_RANKS, UNEQUAL_SDS, borrowed_spread
 from kgeval.benchmarks.verdict import why_none
 from kgeval.comparison.rows import NO_RUN
 from kgeval.comparison.texts import protocol_comment, ties_line
@@ -153,8 +153,8 @@ def paper_table(benchmark: Benchmark, metrics: Sequence[str] = (), *, has_protoc
     sizes = {name: len(alignment.rows[0]) for name, alignment in benchmark.alignments.items()}
     results = list(benchmark.results.values()) if has_protocol else []
     about_ranks = ranks_words(sizes, results, ties_line(benchmark.keys))
-    doubts = [("", note) for note in benchmark.notes if has_protocol and note.startswith(UNEQUAL_SDS)]
-    return Table(columns, [*table_notes(benchmark, metrics), *doubts, ("", about_ranks)])
+    doubts = [note.removesuffix(ADVICE) for note in benchmark.notes if has_protocol and note.startswith(UNEQUAL_SDS)]
+    return Table(columns, [*table_notes(benchmark, metrics), *(("", text) for text in (*doubts, about_ranks))])
 
 
 def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> tuple[Table, list[str]]:

@@ -255,10 +255,10 @@ def _where(benchmark: Benchmark, models: Sequence[str]) -> list[page.Section]:
 def _background(benchmark: Benchmark) -> page.Section:
     """Return the last section, folded: protocols, tables for papers, command and citation."""
     about = [page.Lines(benchmark.description()), page.Lines(benchmark.notes_on_method())]
-    runs = benchmark.runs.assign(seed=benchmark.runs["seed"].fillna("-").astype(str))
+    runs = frame_table(benchmark.runs.assign(seed=benchmark.runs["seed"].fillna("-").astype(str)), index=False)
     parts: list[page.PagePart] = [
         page.Fold("Protocol of each dataset, and how the numbers were computed", about, "protocol"),
-        page.Fold("Each run", [replace(frame_table(runs, index=False), name="runs", kind="tall")], "each-run"),
+        page.Fold("Each run", [replace(runs, caption="The values of each run.", name="runs", kind="tall")], "each-run"),
         page.Fold("The table as LaTeX", [page.Code(benchmark.to_latex(), "latex")], "table-latex"),
         page.again(_command(benchmark), __version__),
     ]

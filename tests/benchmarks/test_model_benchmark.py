@@ -815,13 +815,15 @@ def test_the_caution_about_spreads_says_what_separate_spreads_decide(monkeypatch
         others = [f"{row['first']} - {row['second']} on {row['dataset']}" for row in rows]
         tests = f"{len(found.differences)} tests of models with several runs"
         named = f"{', '.join(others[:-1])}{' and ' * (len(others) > 1)}{others[-1]}" if others else ""
-        end = f"decides {len(others)} of {tests} otherwise: {named}; report both, or add seeds"
-        end = end if others else f"changes none of {tests}"
+        end = f"decide {len(others)} of {tests} otherwise: {named}; report both (spread='separate'), or add seeds"
+        end = end if others else f"change none of {tests}"
         assert len(others) <= 4
-        assert found.notes[0].endswith(f"; spread='separate' {end}")
+        assert found.notes[0].endswith(f"; separate spreads {end}")
+        assert ("tests of models with several runs otherwise" in found.to_latex()) == bool(others)
+        assert "add seeds" not in found.to_latex()  # advice for the author
         assert str(found).count("\nnote: SDs over seeds differ") == 1
         seen.add(bool(others))
     assert seen == {True, False}
     runs = cases.runs_of((24,), ("A", "B", "C"), (1, 2, 3), leave_out=[("C", 2, "ring-24"), ("C", 3, "ring-24")])
     note = kg.benchmark(runs, metrics="mrr").notes[0]
-    assert note.endswith("; spread='separate' changes none of 1 test of models with several runs")  # C has 1 run
+    assert note.endswith("; separate spreads change none of 1 test of models with several runs")  # C has 1 run
