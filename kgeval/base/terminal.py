@@ -208,7 +208,7 @@ class Screen:
 
         no_interval: list[int] = []
         left_out: list[str] = []
-        for i, brief in _steps(columns):
+        for i, brief in steps(columns):
             if needed() <= room():
                 break
             if brief is None:
@@ -400,12 +400,16 @@ def _shares(widths: Sequence[int], room: int) -> list[int]:
     return [min(width, limit) for width in widths]
 
 
-def _steps(columns: Sequence[Column]) -> list[tuple[int, Sequence[str] | None]]:
+def steps(columns: Sequence[Column]) -> list[tuple[int, Sequence[str] | None]]:
     """Return the steps that make a table narrower: (column, brief cells), or (column, None) to leave it out.
 
     First, all columns with a place below 0 are left out. Then all other columns except the column with the
     highest place lose their intervals, and after that these columns are left out, the lowest place first. Last, the
     column with the highest place loses its interval; this column is never left out.
+
+    Parameters
+    ----------
+    columns : sequence of Column
     """
     placed = sorted((column.place, i) for i, column in enumerate(columns) if column.place is not None)
     optional = [i for _, i in takewhile(lambda pair: pair[0] < 0, placed)]

@@ -210,7 +210,7 @@ class Sentence:
     @property
     def title(self) -> str:
         """The heading, with the direction if lower values are better."""
-        return heading_of(self.metric) + ("" if self.higher_is_better else " (lower is better)")
+        return display_of(self.metric).title
 
     def row(self, second: str) -> dict[str, Any]:
         """Return the row of the best model against another one."""
@@ -281,10 +281,9 @@ def _of_one(name: str, result: EvaluationResult, key: Key) -> Verdict:
         reason = f"{shown_name(name)} has no {heading_of(label)}: {value.reason or 'the value is not finite'}"
         return replace(_no_verdict(key, reason), outcome="one")
     decimals = decimals_for([value.value], display_of(label).decimals)
-    lower = "" if key.higher_is_better else " (lower is better)"
     interval = result.interval(label, confidence=CONFIDENCE)
     limits = between(interval.low, interval.high, decimals)
-    text = f"{shown_name(name)}: {heading_of(label)}{lower} {written(value.value, decimals)} {limits}".rstrip()
+    text = f"{shown_name(name)}: {display_of(label).title} {written(value.value, decimals)} {limits}".rstrip()
     chance = ranks.value(key, at_chance=True).value
     if math.isfinite(chance):
         text += f", chance {written(chance, enough_decimals([chance], decimals))}"

@@ -358,27 +358,18 @@ def fitting_groups(table: Table) -> Table:
     """
     if len(table.columns[0].cells) <= LONG and not _broken(table.texts):
         return table
-    left_out = list[str]()
-    placed = sorted((column.place, column.heading) for column in table.columns if column.place is not None)
-    optional, others = ([(place, name) for place, name in placed if (place < 0) == of] for of in (True, False))
-    for step in (*optional, None, *others[:-1]):
+    left_out, columns = list[str](), dict(enumerate(table.texts))
+    for i, brief in terminal.steps([_screen_column(column, PIPE) for column in table.texts]):
         if latex_width(table) <= TEXT_WIDTH:
             break
-        if step is not None:
-            left_out.append(step[1])
-            kept = [column for column in table.columns if (column.place, column.heading) != step]
-        else:
-            last = max(place for place, _ in placed)
-            kept = [one if one.place == last else replace(one, cells=_brief(one)) for one in table.columns]
-            left_out += ["intervals of other columns"] if kept != table.columns else []
-        table = replace(table, columns=kept)
-    said = [("", f"not shown: {listed(left_out)} (--to csv)")] if left_out else []
+        if brief is None:
+            left_out.append(columns.pop(i).heading)
+        elif columns[i].place != max(column.place or 0 for column in columns.values()):  # which keeps its intervals
+            left_out.append("intervals of other columns")
+            columns[i] = replace(columns[i], cells=[replace(cell, interval="") for cell in columns[i].cells])
+        table = replace(table, columns=list(columns.values()))
+    said = [("", f"not shown: {listed(list(dict.fromkeys(left_out)))} (--to csv)")] if left_out else []
     return replace(table, notes=[*table.notes, *said])
-
-
-def _brief(column: Column) -> list[Cell]:
-    """Return the cells of a column without intervals."""
-    return [replace(cell, interval="") for cell in column.cells]
 
 
 def latex_width(table: Table, *, siunitx: bool = False) -> float:
