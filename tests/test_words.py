@@ -316,6 +316,7 @@ second: the second of two models
 seed: seed with which a model was made: of its training; of the sample, inside `sample`
 sentence: a protocol as a sentence
 sep: what separates columns
+separate: better model by a test with separate spreads over the seeds
 setting: raw or filtered
 settings: the fields of a protocol in a card
 share: share of the triples

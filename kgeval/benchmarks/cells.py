@@ -19,8 +19,9 @@ from kgeval.benchmarks.runs import Run
 from kgeval.benchmarks.verdict import cells_words
 from kgeval.comparison.alignment import OVERRIDES, Alignment, align, differing_facts
 from kgeval.comparison.differences import PairedObservations, entity_note, samples_of
-from kgeval.comparison.rows import Pair, Settings, decided_rows, pairs_of
+from kgeval.comparison.rows import UNDECIDED, Pair, Settings, decided_rows, pairs_of
 from kgeval.comparison.texts import is_description, merged_notes
+from kgeval.display.differences import is_otherwise
 from kgeval.errors import MetricError, ProtocolError
 from kgeval.results.evaluation_result import EvaluationResult
 from kgeval.results.keys import Key
@@ -259,16 +260,16 @@ def benchmark_notes(
     said = [pair for part in parts for pair in _notes_of_results(part) if not is_description(pair[1])]
     said.sort(key=lambda pair: pair[1].startswith("row order") and pair[0] not in names)
     of_results = [text for _, text in merged_notes(said)]
-    for note in unequal_spreads(present, terms):
-        apart = difference_table(parts, table["model"].unique().tolist(), table, replace(terms, spread="separate"))
-        is_tested = apart["p"].notna() & differences["p"].notna()
-        is_other = is_tested & (apart["better"] != differences["better"])
-        rows = differences[is_other].to_dict("records")
-        others = [f"{row['first']} - {row['second']} on {row['dataset']}" for row in rows]
-        tests = f"{counted(int(is_tested.sum()), 'test')} of models with several runs"
-        found = f"decide {len(others):,} of {tests} otherwise: {listed(others, MAX_PLACES)}{ADVICE}"
-        found = found if others else f"change none of {tests}"
-        yield f"{note}; separate spreads {found}" if is_tested.any() else note
+    if places := unequal_spreads(present, terms):
+        tested = [row for row in differences.to_dict("records") if row["separate"]]
+        pairs = grouped((f"{row['first']} - {row['second']}", row["dataset"]) for row in tested if is_otherwise(row))
+        n, others = sum(map(len, pairs.values())), [f"{pair} on {listed_names(on)}" for pair, on in pairs.items()]
+        found = f"{n or 'none'} of {counted(len(tested), 'test')} of models with several runs"
+        found += f": {listed(others, MAX_PLACES)}{ADVICE}" if others else ""
+        yield (
+            f"{UNEQUAL_SDS} {UNEQUAL}-fold or more on {listed_names(places)}, and the t test pools them; separate "
+            f"spreads decide otherwise in {found}"
+        )
     by_entity = merged_notes(_entity_notes(parts, leading, differences, terms))
     yield from (text for _, text in by_entity if "and contains 0" in text)
     yield from _leaks(parts, leading)
@@ -316,8 +317,28 @@ def borrowed_spread(cells: pd.DataFrame, terms: BenchmarkSettings) -> str:
     return ", tested with the spread of the others" if is_mixed and terms.spread == "pooled" else ""
 
 
-def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> Iterator[str]:
-    """Yield a caution about the datasets on which the pooled spreads over the seeds differ at least `UNEQUAL`-fold.
+def with_separate(
+    differences: pd.DataFrame, parts: Sequence[DatasetRuns], table: pd.DataFrame, terms: BenchmarkSettings
+) -> pd.DataFrame:
+    """Return `Benchmark.differences` with the column ``separate``.
+
+    Parameters
+    ----------
+    differences : pandas.DataFrame
+        From `difference_table`.
+    parts, table, terms
+        As in `difference_table`.
+    """
+    cells = table[(table["metric"] == terms.metric) & (table["n_seeds"] > 0)]
+    if not unequal_spreads(cells, terms):
+        return differences.assign(separate="")
+    apart = difference_table(parts, table["model"].unique().tolist(), table, replace(terms, spread="separate"))
+    is_tested = apart["p"].notna() & differences["p"].notna()
+    return differences.assign(separate=apart["better"].replace("", UNDECIDED).where(is_tested, ""))
+
+
+def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> list[str]:
+    """Return the datasets on which the pooled spreads over the seeds differ at least `UNEQUAL`-fold.
 
     Parameters
     ----------
@@ -331,11 +352,7 @@ def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> Iterator[s
         is_unequal = len(sds) > 1 and sds.max() > 0.0 and sds.max() >= UNEQUAL * sds.min()
         if is_unequal and rows["n_seeds"].min() < MIN_TO_SEPARATE:
             places.append(str(dataset))
-    if places and terms.spread == "pooled":
-        yield (
-            f"{UNEQUAL_SDS} {UNEQUAL}-fold or more on {listed_names(places)}: the t test pools them, so p may "
-            "be too small for models with a large SD, and too large for the others"
-        )
+    return places if terms.spread == "pooled" else []
 
 
 def _entity_notes(

@@ -65,7 +65,9 @@ class Benchmark(Compared):
         `Comparison.differences`: the leader of the dataset stands first; ``n_first, n_second`` are the numbers of runs,
         ``value_first, value_second`` the means over them; ``test`` is ``"t"`` (see `kgeval.stats.runs.compare_runs`)
         or, if all models of the dataset have one run, ``"swaps"`` (the paired randomization test of `kgeval.compare`);
-        ``decision`` may also be ``"no common run"``. All rows are one family of Holm's correction.
+        ``decision`` may also be ``"no common run"``. All rows are one family of Holm's correction. ``separate`` is the
+        better model, or ``"undecided"``, by a test with separate spreads over the seeds, where SDs differ so much that
+        a note says so; else it is empty.
     values : pandas.DataFrame
         The means of the primary metric: one row per model, one column per dataset.
     runs : pandas.DataFrame
@@ -450,6 +452,7 @@ def benchmark(
         columns=list(cells.COLUMNS),
     ).astype(dict.fromkeys(cells.NUMBERS, np.float64))
     differences = cells.difference_table(parts, models, table, terms)
+    differences = cells.with_separate(differences, parts, table, terms)
     values = table[table["metric"] == terms.metric].pivot(index="model", columns="dataset", values="mean")
     values = values.loc[list(models), list(datasets)].rename_axis(columns="dataset")
     records = [

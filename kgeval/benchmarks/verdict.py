@@ -12,6 +12,7 @@ from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.wording import between, decimals_for, enough_decimals, p_equals, written
 from kgeval.comparison.rows import NO_RUN, UNDECIDED, difference_words, row_decimals, row_of, trained_words
 from kgeval.comparison.verdict import Clauses, Sentence, model_name, shown_name
+from kgeval.display.differences import OTHERWISE, is_otherwise
 from kgeval.metrics.grammar import display_of
 
 if TYPE_CHECKING:  # these modules import this one
@@ -90,7 +91,9 @@ def _test_parts(benchmark: Benchmark) -> Iterator[str]:
     if not len(tested):
         return
     n, n_decided = len(tested), int((tested["better"] != "").sum())
-    yield f"{n_decided} of {counted(n, 'difference')} decided (Holm, {counted(n, 'test')})"
+    n_turned = sum(map(is_otherwise, tested.to_dict("records")))
+    turned = f"; {n_turned} decided otherwise with separate spreads, {OTHERWISE}" if n_turned else ""
+    yield f"{n_decided} of {counted(n, 'difference')} decided (Holm, {counted(n, 'test')}{turned})"
     said = {str(one): trained_words(rows) for one, rows in tested.groupby("dataset", sort=False)}
     single = [dataset for dataset, words in said.items() if words]
     if single:
@@ -116,9 +119,11 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
             nearest = won.assign(size=won["difference"].abs()).sort_values("size", kind="stable")
             sizes, rivals = (nearest.groupby("dataset")[name].first()[datasets] for name in ("size", "second"))
             decimals = enough_decimals(sizes, display.decimals)
-            leads = [f"+{written(size, decimals)} over {model_name(of, MAX_SHORT)}" for size, of in zip(sizes, rivals)]
+            marks = {row["dataset"]: OTHERWISE for row in won.to_dict("records") if is_otherwise(row)}
+            leads = [f"+{written(size, decimals)}{marks.get(on, '')} over" for on, size in sizes.items()]
+            leads = [f"{lead} {model_name(of, MAX_SHORT)}" for lead, of in zip(leads, rivals)]
             shown = [f"{shown_name(on, MAX_SHORT)} ({lead}{copied.get(on, '')})" for on, lead in zip(datasets, leads)]
-            ends = f"{written(sizes.min(), decimals)} to {written(sizes.max(), decimals)}"
+            ends = f"{written(sizes.min(), decimals)} to {written(sizes.max(), decimals)}{OTHERWISE * bool(marks)}"
             where = listed(shown) if len(shown) <= MAX_WITH_NUMBERS else f"{_where(datasets)} by {ends}"
             best.append(f"{model_name(found[0], MAX_SHORT)} on {where}")
             p_values.append(float(won["p_corrected"].max()))
@@ -194,9 +199,11 @@ def _best_on(benchmark: Benchmark, dataset: str) -> str:
     """Return which model is best on a dataset, or which cannot be told apart, with numbers."""
     sentence, where = _sentence(benchmark, dataset), shown_name(dataset)
     best, *tied = map(model_name, sentence.leaders)
+    row = row_of(sentence.rows, benchmark.metric, *(*sentence.leaders, *sentence.beaten)[:2])
+    mark = OTHERWISE * is_otherwise(row)
     if not tied:
-        return f"{best} is best on {where}: {sentence.against()}"
-    lead = f"{best} - {tied[0]}: {sentence.difference(sentence.leaders[1])}"
+        return f"{best} is best on {where}: {sentence.against()}{mark}"
+    lead = f"{best} - {tied[0]}: {sentence.difference(sentence.leaders[1])}{mark}"
     text = f"Undecided on {where}: {sentence.tied(MAX_NAMED)} ({lead})"
     beaten = listed([model_name(one) for one in sentence.beaten], MAX_NAMED)
     return f"{text}, but better than {beaten}" if beaten else text

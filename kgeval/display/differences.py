@@ -34,6 +34,7 @@ MAX_PAIRS, MAX_RIVALS = 10, 5  # pairs that a terminal shows; of more pairs, riv
 MAX_PLACES = 3  # differences that a note names before it counts the others
 MAX_NAME, MIN_NAME = 40, 8  # characters of the name of a model
 NUMBERS = 40  # columns of a terminal that the numbers of a row take
+OTHERWISE = "‡"  # decided otherwise if each model has its own spread over the seeds
 
 
 def shown_differences(
@@ -73,7 +74,7 @@ def shown_differences(
     columns += [Column.of_labels(pairs[0] if is_one_pair else "metric", headings)] if has_column else []
     heading = "difference" if has_column or not rows else f"{headings[0]} difference"
     digits = decimals_of(rows)
-    cells = [_difference(row, digits[row["metric"]]) for row in rows]
+    cells = [replace(_difference(row, digits[row["metric"]]), mark=OTHERWISE * is_otherwise(row)) for row in rows]
     if not has_decisions:
         cells = [replace(cell, is_best=bool(row["better"])) for cell, row in zip(cells, rows)]
     columns.append(Column(heading, cells, place=5))
@@ -95,7 +96,20 @@ def shown_differences(
     places = [f"{pair}, {heading}" if has_metrics else pair for pair, heading in zip(pairs, headings)]
     places = [f"{place} on {printable(row['dataset'])}" if has_datasets else place for place, row in zip(places, rows)]
     reasons = grouped((row["reason"], place) for row, place in zip(rows, places) if row["reason"])
-    return Table(columns, [("", f"{listed(where, MAX_PLACES)}: {reason}") for reason, where in reasons.items()])
+    notes = [("", f"{listed(where, MAX_PLACES)}: {reason}") for reason, where in reasons.items()]
+    of_mark = OTHERWISE, "decided otherwise with separate spreads over the seeds (spread='separate')"
+    return Table(columns, [*([of_mark] if any(map(is_otherwise, rows)) else []), *notes])
+
+
+def is_otherwise(row: Mapping[Any, Any]) -> bool:
+    """Return whether separate spreads over the seeds decide a difference of a benchmark otherwise.
+
+    Parameters
+    ----------
+    row : mapping
+        Of `kgeval.benchmarks.Benchmark.differences`, or of another comparison, without the column ``separate``.
+    """
+    return row.get("separate", "") not in ("", row["better"] or row["decision"])
 
 
 def _shown_names(rows: Sequence[Mapping[Any, Any]], screen: Screen) -> tuple[dict[str, str], list[str]]:

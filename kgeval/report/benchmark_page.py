@@ -28,7 +28,7 @@ from kgeval.benchmarks.tables import CHANCE, MARK, best_pairs, mean_cells, pair_
 from kgeval.comparison.rows import NO_RUN, row_of
 from kgeval.comparison.texts import holm_words, is_description
 from kgeval.comparison.verdict import shown_name
-from kgeval.display.differences import moved, shown_differences
+from kgeval.display.differences import OTHERWISE, moved, shown_differences
 from kgeval.display.html import interval_bar, model_class
 from kgeval.display.table import BOLD, Cell, Column, Table, frame_table, heading_of, titled
 from kgeval.errors import DataError
@@ -158,7 +158,8 @@ def _leads(benchmark: Benchmark) -> list[Table]:
     flags = dict(sorted((printable(run.dataset), copied_share(of.facts)) for run, of in benchmark.results.items()))
     cells = [replace(cell, note=pair.text, flag=flags[cell.text]) for cell, pair in zip(first.cells, pairs_of.cells)]
     caption = f"The two best models on each dataset; where the first loses most. {DECIDED_MARKS}"
-    return [Table([replace(first, cells=cells), *others], caption=caption, name="leads", kind="pairs")]
+    notes = [note for note in drawn.notes if note[0] == OTHERWISE]
+    return [Table([replace(first, cells=cells), *others], notes, caption=caption, name="leads", kind="pairs")]
 
 
 def _means(benchmark: Benchmark, cells: Cells, models: Sequence[str]) -> Table:

@@ -778,16 +778,15 @@ def test_notes_on_the_order_of_rows_come_before_those_of_results():
 
 
 def spread_notes(sds, n_runs=3, spread="pooled"):
-    """The cautions about spreads of models with these SDs over seeds, each with as many runs."""
+    """The datasets whose SDs over seeds are said to differ, of models with these SDs, each with as many runs."""
     rows = [{"model": name, "dataset": "x", "n_seeds": n_runs, "sd": sd} for name, sd in sds.items()]
     terms = BenchmarkSettings(confidence=0.95, cluster="triple", baseline=None, metric="mrr", spread=spread)
-    return list(unequal_spreads(pd.DataFrame(rows), terms))
+    return unequal_spreads(pd.DataFrame(rows), terms)
 
 
 def test_pooled_spreads_that_differ_fourfold_are_said():
     """0.004 and 0.001: said; 0.0039 and 0.001: not. Where they are not pooled, by choice or with five runs: not."""
-    (said,) = spread_notes({"A": 0.002, "B": 0.004, "C": 0.001, "D": math.nan})
-    assert said.startswith("SDs over seeds differ 4-fold or more on x: the t test pools them")
+    assert spread_notes({"A": 0.002, "B": 0.004, "C": 0.001, "D": math.nan}) == ["x"]
     assert spread_notes({"A": 0.0039, "B": 0.001}) == []
     assert len(spread_notes({"A": 0.004, "B": 0.0})) == 1
     assert spread_notes({"A": 0.0, "B": 0.0}) == []
@@ -811,19 +810,34 @@ def test_the_caution_about_spreads_says_what_separate_spreads_decide(monkeypatch
         runs = cases.runs_of((24, 30), seeds=seeds)
         found, apart = (kg.benchmark(runs, metrics="mrr", spread=spread) for spread in ("pooled", "separate"))
         pairs = zip(*(one.differences.to_dict("records") for one in (found, apart)))
+        assert found.differences["separate"].tolist() == [
+            one["better"] or "undecided" for one in apart.differences.to_dict("records")
+        ]
         rows = [one for one, other in pairs if one["better"] != other["better"]]
-        others = [f"{row['first']} - {row['second']} on {row['dataset']}" for row in rows]
+        places = {}
+        for row in rows:
+            places.setdefault(f"{row['first']} - {row['second']}", []).append(row["dataset"])
+        others = [f"{pair} on {' and '.join(on)}" for pair, on in places.items()]
         tests = f"{len(found.differences)} tests of models with several runs"
         named = f"{', '.join(others[:-1])}{' and ' * (len(others) > 1)}{others[-1]}" if others else ""
-        end = f"decide {len(others)} of {tests} otherwise: {named}; report both (spread='separate'), or add seeds"
-        end = end if others else f"change none of {tests}"
+        end = f": {named}; report both (spread='separate'), or add seeds" if others else ""
         assert len(others) <= 4
-        assert found.notes[0].endswith(f"; separate spreads {end}")
-        assert ("tests of models with several runs otherwise" in found.to_latex()) == bool(others)
+        assert found.notes[0].endswith(f"; separate spreads decide otherwise in {len(rows) or 'none'} of {tests}{end}")
+        lines = str(found).splitlines()
+        is_marked = [
+            any(row["first"] + " - " + row["second"] in line and f"{row['difference']:+.4f}‡" in line for line in lines)
+            for row in rows
+        ]
+        assert all(is_marked)
+        assert str(found).count("\n‡ decided otherwise with separate spreads") == bool(rows)
+        assert (f"; {len(rows)} decided otherwise with separate spreads, ‡)" in found.verdict.sentence) == bool(rows)
+        assert not apart.differences["separate"].any()
+        assert "‡" not in str(apart)
+        assert "separate spreads decide otherwise in" in found.to_latex()
         assert "add seeds" not in found.to_latex()  # advice for the author
         assert str(found).count("\nnote: SDs over seeds differ") == 1
         seen.add(bool(others))
     assert seen == {True, False}
     runs = cases.runs_of((24,), ("A", "B", "C"), (1, 2, 3), leave_out=[("C", 2, "ring-24"), ("C", 3, "ring-24")])
     note = kg.benchmark(runs, metrics="mrr").notes[0]
-    assert note.endswith("; separate spreads change none of 1 test of models with several runs")  # C has 1 run
+    assert note.endswith("; separate spreads decide otherwise in none of 1 test of models with several runs")  # C has 1
