@@ -346,13 +346,11 @@ def unequal_spreads(cells: pd.DataFrame, terms: BenchmarkSettings) -> list[str]:
         The rows of `Benchmark.table` of the primary metric, of models with runs.
     terms : BenchmarkSettings
     """
-    places = list[str]()
-    for dataset, rows in cells.groupby("dataset", sort=False):
-        sds = rows.set_index("model")["sd"].dropna().sort_values(kind="stable")
-        is_unequal = len(sds) > 1 and sds.max() > 0.0 and sds.max() >= UNEQUAL * sds.min()
-        if is_unequal and rows["n_seeds"].min() < MIN_TO_SEPARATE:
-            places.append(str(dataset))
-    return places if terms.spread == "pooled" else []
+    by_dataset = cells.groupby("dataset", sort=False)
+    sds = by_dataset["sd"].agg(["min", "max", "count"]).assign(least_runs=by_dataset["n_seeds"].min())
+    is_unequal = (sds["count"] > 1) & (sds["max"] > 0.0) & (sds["max"] >= UNEQUAL * sds["min"])
+    found = sds.index[is_unequal & (sds["least_runs"] < MIN_TO_SEPARATE)].tolist()
+    return found if terms.spread == "pooled" else []
 
 
 def _entity_notes(

@@ -283,9 +283,9 @@ class Benchmark(Compared):
         differs significantly from the best one, no value is bold. If the models were compared with a baseline, no value
         is bold; a dagger marks the models that differ significantly from the baseline.
 
-        A table that would be wider than the text of an article (345 pt) has the primary metric alone, and a comment
-        names the metrics that are left out. If there are still too many columns, rows are datasets, and columns are
-        models.
+        Of a table that would be wider than the text of an article (345 pt), the datasets stand below each other, the
+        best model of each first. If these are more than 40 rows, it has the primary metric alone where this fits, and a
+        comment names the metrics that are left out.
 
         Parameters
         ----------

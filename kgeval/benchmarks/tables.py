@@ -9,18 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kgeval.base.checks import counted, grouped, listed
 from kgeval.base.terminal import PIPE, Screen
-from kgeval.base.wording import decimals_for, listed_names, printable, quoted, shown_label, signed, written
+from kgeval.base.wording import decimals_for, listed_names, printable, quoted, written
 from kgeval.benchmarks.cells import ADVICE, EQUAL_RANKS, UNEQUAL_SDS, borrowed_spread
 from kgeval.benchmarks.verdict import why_none
 from kgeval.comparison.rows import NO_RUN
 from kgeval.comparison.texts import protocol_comment, ties_line
-from kgeval.display.differences import named_moves, shown_differences
-from kgeval.display.media import TEXT_WIDTH, latex_width
+from kgeval.display.differences import moved_words, shown_differences
+from kgeval.display.media import LONG, TEXT_WIDTH, latex_width, long_table
 from kgeval.display.table import BOLD, Cell, Column, Note, Table, value_cell
 from kgeval.metrics.grammar import display_of
 from kgeval.results.evaluation_result import ranks_words
@@ -160,26 +159,24 @@ def paper_table(benchmark: Benchmark, metrics: Sequence[str] = (), *, has_protoc
 def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> tuple[Table, list[str]]:
     """Return the table for LaTeX, and the headings of the metrics that it lacks.
 
-    If it is wider than the text of a page, it has the primary metric alone. If this is too wide too, the rows are
-    datasets and the columns models without chance, where that is less wide.
+    If it is wider than the text of a page, the datasets stand below each other. If these are too many rows, or too
+    wide, it has the primary metric alone.
 
     Parameters
     ----------
     benchmark : Benchmark
     siunitx : bool
     """
-    width = partial(latex_width, siunitx=siunitx)
-    table, others = paper_table(benchmark, has_protocol=True), list[str]()
-    if width(table) > TEXT_WIDTH:
-        table = paper_table(benchmark, [benchmark.metric], has_protocol=True)
-        others = [display_of(metric).heading for metric in benchmark.keys if metric != benchmark.metric]
-    if width(table) > TEXT_WIDTH:
-        models, *values = table.columns
-        columns = [Column.of_labels("dataset", benchmark.datasets)]
-        for model, row in zip(models.cells[:-1], zip(*(column.cells for column in values))):
-            columns.append(Column(model.text, row, group=values[0].heading))
-        table = min(table, replace(table, columns=columns), key=width)
-    return table, others
+
+    def misfit(table: Table) -> tuple[bool, bool]:
+        return latex_width(table, siunitx=siunitx) > TEXT_WIDTH, len(table.columns[0].cells) > LONG
+
+    first, *others = benchmark.keys
+    lower_is_better = not benchmark.keys[first].higher_is_better
+    tables = [paper_table(benchmark, metrics, has_protocol=True) for metrics in ([], [first])]
+    tables = [one for table in tables for one in (table, long_table(table, "dataset", lower_is_better))]
+    chosen = min(tables, key=misfit)
+    return chosen, [] if chosen in tables[:2] else [display_of(metric).heading for metric in others]
 
 
 def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
@@ -231,11 +228,9 @@ def _loss(benchmark: Benchmark, row: Mapping[Any, Any]) -> Cell:
     frame = benchmark.relations.get(row["dataset"])
     if frame is None or frame.attrs["models"] != (row["first"], row["second"]):
         return Cell()
-    for label, loss in named_moves(frame, benchmark.metric)[1].iterrows():
-        decimals = decimals_for([loss["difference"]], display_of(benchmark.metric).decimals)
-        note = f"{signed(loss['difference'], decimals)} over {counted(int(loss['n']), 'rank')}"
-        return Cell(shown_label(str(label)), note=note, is_best=bool(loss["decided"]))
-    return Cell("no relation")
+    said = moved_words(frame, benchmark.metric, verbs=(None, ""))
+    relation, _, note = said.removesuffix(")").removesuffix(", undecided").rpartition(" (")
+    return Cell(relation or "no relation", note=note, is_best=bool(said) and not said.endswith(", undecided)"))
 
 
 def _first_pairs(rows: Rows) -> Rows:

@@ -101,8 +101,8 @@ def _test_parts(benchmark: Benchmark) -> Iterator[str]:
         yield f"one run of each model{where}: {said[single[0]][0]}"
 
 
-def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str:
-    """Return who is best on which datasets, by how much and how surely, in about two lines."""
+def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]], *, has_rivals: bool = True) -> str:
+    """Return who is best on which datasets, by how much over whom and how surely, in about two lines."""
     frame, display, baseline = benchmark.differences, display_of(benchmark.metric), benchmark.terms.baseline
     if baseline is not None:
         n_worse, n_undecided = ((frame["better"] == name).sum() for name in (baseline, ""))
@@ -120,11 +120,12 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
             sizes, rivals = (nearest.groupby("dataset")[name].first()[datasets] for name in ("size", "second"))
             decimals = enough_decimals(sizes, display.decimals)
             marks = {row["dataset"]: OTHERWISE for row in won.to_dict("records") if is_otherwise(row)}
-            leads = [f"+{written(size, decimals)}{marks.get(on, '')} over" for on, size in sizes.items()]
-            leads = [f"{lead} {model_name(of, MAX_SHORT)}" for lead, of in zip(leads, rivals)]
-            shown = [f"{shown_name(on, MAX_SHORT)} ({lead}{copied.get(on, '')})" for on, lead in zip(datasets, leads)]
-            ends = f"{written(sizes.min(), decimals)} to {written(sizes.max(), decimals)}{OTHERWISE * bool(marks)}"
-            where = listed(shown) if len(shown) <= MAX_WITH_NUMBERS else f"{_where(datasets)} by {ends}"
+            over = [f" over {model_name(of, MAX_SHORT)}" * has_rivals for of in rivals]
+            on = [f"{shown_name(name, MAX_SHORT)}{marks.get(name, '')}" for name in datasets]
+            named = [(size, f"{of}{copied.get(name, '')}") for name, size, of in zip(datasets, sizes, over)]
+            shown = [f"{name} (+{written(size, decimals)}{more})" for name, (size, more) in zip(on, named)]
+            ends = f"{written(sizes.min(), decimals)} to {written(sizes.max(), decimals)}"
+            where = listed(shown) if len(on) <= MAX_WITH_NUMBERS else f"{listed(on, MAX_WITH_NUMBERS)} by {ends}"
             best.append(f"{model_name(found[0], MAX_SHORT)} on {where}")
             p_values.append(float(won["p_corrected"].max()))
     open_on = [dataset for dataset in benchmark.datasets if len(leaders[dataset]) > 1]
@@ -136,7 +137,9 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]]) -> str
     if not best:
         return f"{display.title}: {'; '.join(texts)}"
     p_value = p_equals(max(p_values), benchmark.alpha).replace("=", "≤")
-    return "; ".join([f"Best in {display.title}: {', '.join(best)}, {p_value}", *texts])
+    text = "; ".join([f"Best in {display.title}: {', '.join(best)}, {p_value}", *texts])
+    is_long = has_rivals and len(text) > MAX_HEADLINE
+    return _headline(benchmark, leaders, has_rivals=False) if is_long else text
 
 
 def _where(datasets: Sequence[str]) -> str:

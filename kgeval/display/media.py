@@ -254,21 +254,31 @@ def narrow_markdown(table: Table, heading: str, comment: str = "", lower_is_bett
     lower_is_better : bool
         Whether the smallest number of a column is the best.
     """
-    names = [column for column in table.texts if not column.group]
-    columns = [column for column in table.texts if column.group]
-    parts = grouped((column.group, column) for column in columns)
+    groups = [column.group for column in table.texts if column.group]
     is_wide = max(map(len, markdown_table(replace(table, notes=())).split("\n"))) > MARKDOWN_WIDTH
-    if len(parts) == 1:
+    if len(set(groups)) == 1:
         return markdown_table(replace(table, columns=[replace(one, group="") for one in table.texts]), comment)
-    if len(columns) == len(parts) or not is_wide:
-        return markdown_table(table, comment)
+    is_long = is_wide and len(groups) > len(set(groups))
+    return markdown_table(long_table(table, heading, lower_is_better) if is_long else table, comment)
+
+
+def long_table(table: Table, heading: str, lower_is_better: bool = False) -> Table:
+    """Return a table with rows for each group of columns, best first; see `narrow_markdown`.
+
+    Parameters
+    ----------
+    table, heading, lower_is_better
+        As in `narrow_markdown`.
+    """
+    names = [column for column in table.texts if not column.group]
+    parts = grouped((column.group, column) for column in table.texts if column.group)
     groups = Column.of_labels(heading, [group for group in parts for _ in names[0].cells])
     orders = [_best_first(of_group[0], lower_is_better) for of_group in parts.values()]
     long = [
         replace(same[0], group="", cells=[column.cells[i] for column, order in zip(same, orders) for i in order])
         for same in zip(*([*names, *of_group] for of_group in parts.values()))
     ]
-    return markdown_table(replace(table, columns=[groups, *long]), comment)
+    return replace(table, columns=[groups, *long])
 
 
 def _best_first(column: Column, lower_is_better: bool) -> list[int]:

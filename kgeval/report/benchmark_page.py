@@ -158,8 +158,8 @@ def _leads(benchmark: Benchmark) -> list[Table]:
     flags = dict(sorted((printable(run.dataset), copied_share(of.facts)) for run, of in benchmark.results.items()))
     cells = [replace(cell, note=pair.text, flag=flags[cell.text]) for cell, pair in zip(first.cells, pairs_of.cells)]
     caption = f"The two best models on each dataset; where the first loses most. {DECIDED_MARKS}"
-    notes = [note for note in drawn.notes if note[0] == OTHERWISE]
-    return [Table([replace(first, cells=cells), *others], notes, caption=caption, name="leads", kind="pairs")]
+    caption += "".join(f" {sign}: {text}." for sign, text in drawn.notes if sign == OTHERWISE)
+    return [Table([replace(first, cells=cells), *others], caption=caption, name="leads", kind="pairs")]
 
 
 def _means(benchmark: Benchmark, cells: Cells, models: Sequence[str]) -> Table:

@@ -280,15 +280,19 @@ def _labels_above(labels: Sequence[str], x: Axis) -> tuple[Axis, Texts]:
     return borders, Texts(tuple((x.at(0.01), i - 0.05, label) for i, label in enumerate(labels)), "start")
 
 
-def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str, *, is_above: bool = False) -> Figure:
+def difference_rows(
+    panels: Sequence[tuple[str, str, pd.DataFrame]], title: str, winners: Sequence[str] = (), *, is_above: bool = False
+) -> Figure:
     """Return differences with their intervals, a row each; filled if decided.
 
     Parameters
     ----------
     panels : sequence of (str, str, pandas.DataFrame)
         The title of the axis, and a dataset or ""; panels with one title have one axis. The tables have
-        the columns ``difference, low, high, decided, label``.
+        the columns ``difference, low, high, decided, label, winner``; the last is 0 or 1, the place of the colour.
     title : str
+    winners : sequence of str
+        What the two colours mean, for the legend.
     is_above : bool
         Whether the labels stand above the marks, where long ones have room.
     """
@@ -301,22 +305,22 @@ def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str,
     for place, ((name, dataset, rows), (_, values)) in enumerate(zip(panels, numbers)):
         found, x = values.tolist(), axes[name]
         x = x if place == last[name] else replace(x, title="", ticks=tuple((at, "") for at, _ in x.ticks))
-        ends = [(low, i + lane, high, i + lane) for i, (_, low, high) in enumerate(found) if math.isfinite(low + high)]
         labels = rows["label"].tolist()
         y, *texts = _labels_above(labels, x) if is_above else [Axis.of_rows(labels, dataset)]
-        marks = (
-            *texts,
-            Line.of_parts([(0.0, i - 0.5 * (not is_above), 0.0, i + 0.5) for i in range(len(found))], "dotted"),
-            Line.of_parts(ends, "interval", 0),
-            Dots(tuple((row[0], i + lane) for i, row in enumerate(found)), 0, tuple(map(bool, rows["decided"]))),
-        )
+        zero = Line.of_parts([(0.0, i - 0.5 * (not is_above), 0.0, i + 0.5) for i in range(len(found))], "dotted")
+        marks: list[Mark] = [*texts, zero]
+        for of, places in grouped((int(winner), i) for i, winner in enumerate(rows["winner"])).items():
+            ends = [(found[i][1], i + lane, found[i][2], i + lane) for i in places if math.isfinite(sum(found[i]))]
+            points, filled = [(found[i][0], i + lane) for i in places], rows["decided"].iloc[places]
+            marks += [Line.of_parts(ends, "interval", of), Dots(tuple(points), of, tuple(map(bool, filled)))]
         row = 1.6 if is_above or any("\n" in label for label in labels) else 1.0  # two lines need more
         sizes, usual = values[:, 0], 4 if np.abs(values[:, 0]).max() <= 1.0 else 2
         digits = enough_decimals(sizes[rows["decided"].to_numpy(dtype=bool)], usual)
         right = tuple((i + lane, signed(size, digits)) for i, size in enumerate(sizes.tolist()))
-        made.append(Panel(x, y, marks, len(found) * row + 0.2, right))
+        made.append(Panel(x, y, tuple(marks), len(found) * row + 0.2, right))
     kinds = {bool(one) for _, _, rows in panels for one in rows["decided"]}
-    return Figure(title, tuple(made), DECIDED if len(kinds) > 1 else ())
+    legend = [(name, Dots((), of, (True,))) for of, name in enumerate(winners)] + [("open: undecided", DECIDED[1][1])]
+    return Figure(title, tuple(made), tuple(legend) if winners else DECIDED if len(kinds) > 1 else ())
 
 
 def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgeval.base.wording import percent, with_capital, written
+from kgeval.base.wording import estimate, percent, with_capital, written
 from kgeval.comparison.verdict import model_name, shown_name
 from kgeval.display.differences import difference_matrix, gains_and_losses, lead_columns, moved_words, shown_differences
 from kgeval.display.table import Cell, Column, Table
@@ -19,6 +19,7 @@ from kgeval.report.page_values import drawn, shows_chance
 from kgeval.results.display import tie_ends
 from kgeval.results.rank_table import CONFIDENCE
 
+BESIDE = "hits@10"  # the metric beside the MRR of one model
 N_NAMED, MAX_PAIRED = 2, 3  # relations with the largest gains that a sentence names; models with a line for each pair
 
 
@@ -34,6 +35,9 @@ def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Sectio
         The tables of metrics, which one model has here.
     """
     first, *rest = report.verdict.parts
+    beside = numbers_of(report.results[0], BESIDE)[0]
+    if len(report.names) == 1 and report.metric == "mrr" and math.isfinite(beside[0]):
+        first += f"; {display_of(BESIDE).heading} {estimate(beside)}"
     details = [f"{with_capital('; '.join(rest), report.names)}."] if rest else []
     for name, label in report.relation_labels.items():  # a label that is shown has one short form in all sentences
         details = [text.replace(shown_name(name), label) for text in details]
@@ -131,8 +135,8 @@ def differences(report: Report) -> Sequence[PagePart]:
         table = difference_matrix(rows, report.comparison.alpha, dict(zip(report.names, report.models)))
         return [replace(table, caption=caption, name="differences")]
     caption = (
-        f"Differences in {report.heading}; {corrected_text(report)}, and decides; an interval "
-        "excludes 0 exactly where it does. Bold: decided; open mark: undecided."
+        f"Differences in {report.heading}, each interval at the level of its test; {corrected_text(report)}. "
+        "Bold: decided; open mark: undecided."
     )
     alpha = report.comparison.alpha
     table = shown_differences(rows, alpha, has_metrics=False, is_brief=True, has_decisions=False)

@@ -5,8 +5,9 @@ Users import this module as `kgeval.report.plots`. Every function returns a ``ma
 change the settings of matplotlib. The pages draw the same figures (`kgeval.report.figures`) as SVG. In common are:
 
 - ``results``: a result, several of them, a mapping of names to results, or a `Comparison` or `Benchmark`, whose models
-  are drawn best first. The first model always has the first colour. Of a model with several seeds in a benchmark, the
-  run with the median of the primary metric is drawn, by its name (of two, the lower one); ``bench.results`` holds all.
+  are drawn best first. The first model always has the first colour; models with a row each stand best MRR first. Of a
+  model with several seeds in a benchmark, the run with the median of the primary metric is drawn, by its name (of two,
+  the lower one); ``bench.results`` holds all.
 - ``style``: ``"screen"``, or ``"paper"`` for a column of a paper: 3.3 inches wide, texts of 8 points, without a title,
   since a paper has a caption. The words for it are ``figure.get_label()`` (with `ax`, ``ax.get_label()``).
 - ``ax``: axes of matplotlib to draw on, for figures with several plots; by default a new figure.
@@ -279,7 +280,8 @@ def difference_plot(
         that decide, corrected for the number of groups. Pairs
         (columns ``first`` and ``second``) stand in the order of the models, those of the leader first. Other rows are
         named by the index, with their number of ranks (column ``n``), for example the relations in a table that
-        ``comparison.by("relation")`` returns, whose ``attrs`` name models and metric below the axis.
+        ``comparison.by("relation")`` returns, whose ``attrs`` name models and metric below the axis; rows have the
+        colour of the better model.
     limit : int, optional
         At most so many rows are drawn, the first of each panel, of groups those with the largest contributions to gains
         and losses; the title gives the number of all rows. By default 30, in a paper 24, or 15 if names need two lines;
@@ -324,7 +326,10 @@ def difference_plot(
     labels = _pair_labels(rows, names, room) if is_pairs else [label + n for label, n in zip(labels, counts)]
     rows = rows.assign(decided=decided.astype(bool), label=labels)
     of_models = " \u2212 ".join(short(_named(name, names), MAX_MODEL) for name in frame.attrs.get("models", ()))
-    axis = f"difference of {display_of(frame.attrs['metric']).title}" if "metric" in frame.attrs else "difference"
+    display = display_of(frame.attrs.get("metric", ""))
+    axis = f"difference of {display.title}" if "metric" in frame.attrs else "difference"
+    winners = [f"{short(_named(name, names), MAX_MODEL)} is better" for name in frame.attrs.get("models", ())]
+    rows = rows.assign(winner=(rows["difference"] > 0.0) == display.lower_is_better if winners else False)
     parts = [(f"{axis}: {of_models}" if of_models else axis, "", rows)]
     datasets = rows["dataset"].unique().tolist() if "dataset" in rows.columns else frame.attrs.get("datasets", [])
     if is_pairs:
@@ -353,7 +358,7 @@ def difference_plot(
     cautions = (f"{n_open:,} without an interval: too few triples",) if n_open and not is_pairs else ()
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
-    figure = figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}", is_above=is_above)
+    figure = figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}", winners, is_above=is_above)
     return draw(replace(figure, cautions=cautions), style, ax, title)
 
 
@@ -642,6 +647,11 @@ def _of_ranks(build: Any, count: Any, results: Ranked, names: Names, style: str,
     rank; its message has the name of `build`, which is that of the plot.
     """
     named = {name: entity_part(result) for name, result in _models(results, names).items()}
+    is_curve = build is figures.hits_curve
+    has_rows = len(named) >= figures.MANY_CURVES if is_curve else len(named) > figures.MAX_BESIDE
+    if has_rows and not isinstance(results, (Comparison, Benchmark)):  # which have an order of their own
+        values = {name: np.nan_to_num(one.rank_table.value("mrr").value) for name, one in named.items()}
+        named = {name: named[name] for name in sorted(named, key=lambda name: -values[name])}
     unknown = [int(np.isnan(result.rank_table.ranks("filtered")).sum()) for result in named.values()]
     sizes = [len(result.table) for result in named.values()]
     for name, n_unknown, size in zip(named, unknown, sizes):
@@ -653,7 +663,6 @@ def _of_ranks(build: Any, count: Any, results: Ranked, names: Names, style: str,
     cautions += ["the numbers of ranks differ"] if len(set(sizes)) > 1 else []
     cautions += [f"{sum(unknown):,} ranks are bounded or unknown, not drawn"] if any(unknown) else []
     n = f"n = {f'{min(sizes):,} to ' if len(set(sizes)) > 1 else ''}{max(sizes):,} ranks"
-    is_curve, has_rows = build is figures.hits_curve, len(shown) > figures.MAX_BESIDE
     labels = distinct_labels(list(named), style_of(style).label * (3 if is_curve or has_rows else 4) // 4)
     figure = build(labels, count(shown), f"{HEADINGS[build]} on {_datasets_of(shown)}: {n}", **more)
     return replace(figure, cautions=("; ".join(cautions),))  # type: ignore[no-any-return]
