@@ -20,7 +20,7 @@ from kgeval._version import __version__
 from kgeval.audit.leak_notes import copied_share
 from kgeval.base.checks import grouped, names_unknown_arguments
 from kgeval.base.files import check_page_target
-from kgeval.base.wording import printable, shown_label, signed, with_capital
+from kgeval.base.wording import printable, signed, with_capital
 from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.benchmarks.benchmark_text import answer_details, moved_lines
 from kgeval.benchmarks.model_benchmark import Benchmark
@@ -233,20 +233,12 @@ def _where(benchmark: Benchmark, models: Sequence[str]) -> list[page.Section]:
     if not groups:
         return []
     rows = pd.concat(parts.values())
-    decided, heading = rows["decided"].tolist(), heading_of(metric)
-    ends = rows[["difference", "low_corrected", "high_corrected"]].itertuples(index=False)
-    columns = [
-        Column.of_labels("relation", map(shown_label, rows.index)),
-        charts.contributions(rows),
-        Column.of_differences(f"{heading} difference", [tuple(of) for of in ends], metric, decided),
-        Column.of_differences("contribution", [(size,) for size in rows["contribution"]], metric, decided),
-        Column.of_counts("ranks", rows["n"]),
-    ]
     caption = (
-        f"Means over the runs: the {N_MOVED} largest contributions (to the difference over all ranks) to gains, then "
-        "to losses, decided ones first. Bold: decided, the corrected interval excludes 0; pale: undecided."
+        f"{heading_of(metric)}, means over the runs: the {N_MOVED} largest contributions (to the difference over all "
+        "ranks) to gains, then to losses, decided ones first. Bold: decided, the corrected interval excludes 0; pale: "
+        "undecided."
     )
-    table = Table(columns, caption=caption, name="where", groups=groups, kind="gains")
+    table = Table(charts.moved_columns(rows, metric), caption=caption, name="where", groups=groups, kind="gains")
     return [page.Section("where", "Where they differ", [table], "Where does the best model gain and lose?", "Where")]
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from kgeval.base.checks import listed
-from kgeval.base.wording import shown_label, signed
+from kgeval.base.wording import shown_label
 from kgeval.display.differences import drawn_differences, moved
-from kgeval.display.html_tables import short
 from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.grammar import display_of
@@ -25,7 +23,6 @@ from kgeval.results.display import MIN_GROUP, MIN_SHARE, min_group
 
 N_GAINS = 6  # relations with the largest gains, and with the largest losses
 COMMON_COLUMNS = ("pattern", "cardinality")  # shown open; other columns: folded
-MAX_LABEL = 100  # characters of a relation beside its bar
 
 
 def where(report: Report) -> Section:
@@ -59,33 +56,19 @@ def gains(report: Report, pair: Pair) -> Table:
     known = pair.relations[pair.relations["contribution"].notna()]
     parts = dict(zip((pair.first, pair.second), moved(pair.relations, report.metric, N_GAINS)))
     shown = pd.concat([part.assign(model=model) for model, part in parts.items()])
-    bars = charts.contributions(shown)
     kinds = zip((f"gains of {report.short(0)}", f"losses of {report.short(0)}"), map(len, parts.values()))
     groups = [kind for kind in kinds if kind[1]]
     others = known.drop(index=shown.index)
     ends = {**({f"the other {len(others)}": others} if len(others) else {}), f"all {len(known)}": known}
-    amounts = [*shown["contribution"], *(part["contribution"].sum() for part in ends.values())]
-    gaps = Column.of_differences("difference", rows_of(shown), report.metric, shown["decided"].tolist())
-    decimals = max(5, display_of(report.metric).decimals)
-    columns = [
-        Column("relation", [*labels_of(shown), *map(Cell, ends)], is_label=True),
-        replace(bars, cells=[*bars.cells, *[Cell()] * len(ends)]),
-        replace(gaps, cells=[*gaps.cells, *[Cell()] * len(ends)]),
-        Column("contribution", [Cell(signed(value, decimals), numbers=(value,)) for value in amounts]),
-        Column.of_counts("ranks", [*shown["n"], *(part["n"].sum() for part in ends.values())]),
-    ]
+    sums = pd.DataFrame({name: part[["contribution", "n"]].sum() for name, part in ends.items()}).T
     names = f"{report.short(pair.first)} - {report.short(pair.second)}"
     caption = (
         f"Relations that move the difference in {report.heading} most, {names}. Size: the contribution (share of ranks "
         f"x difference; adds up), pale: undecided. {decided_text(len(pair.relations), 'relations')}"
     )
     groups.append(("together", len(ends)))
+    columns = charts.moved_columns(shown, report.metric, sums)
     return Table(columns, caption=caption, name=f"gains-{pair.second}", groups=groups, kind="gains")
-
-
-def labels_of(frame: pd.DataFrame) -> list[Cell]:
-    """Return the groups of a frame of differences; whole labels are under the pointer."""
-    return [Cell(short(text, MAX_LABEL), reason=text) for text in (shown_label(str(label)) for label in frame.index)]
 
 
 def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str, has_bars: bool = True) -> Table:
@@ -105,7 +88,7 @@ def gap_table(report: Report, pair: Pair, columns: Sequence[str], name: str, has
     rows, decided = rows_of(frame), frame["decided"].astype(bool).tolist()
     names = f"{report.short(pair.first)} - {report.short(pair.second)}"
     shown = [
-        Column("group", labels_of(frame), is_label=True),
+        Column("group", charts.labels_of(frame.index), is_label=True),
         *([drawn_differences(rows, decided)] if has_bars else []),
         Column.of_differences("difference", rows, report.metric, decided),
         *(

@@ -321,7 +321,7 @@ def test_where_the_best_model_gains_and_loses(reader, tmp_path):
         assert float(contribution[1]["data-v"]) == pytest.approx(row["contribution"], rel=1e-6)
         assert int(n[0]) == row["n"]
         assert ("best" in classes(difference)) == bool(row["decided"])
-    assert "Means over the runs: the 3 largest contributions" in reader.tables["where"]["caption"]
+    assert "MRR, means over the runs: the 3 largest contributions" in reader.tables["where"]["caption"]
 
 
 def test_a_metric_without_contributions_has_no_such_table(tmp_path):

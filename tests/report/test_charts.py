@@ -50,8 +50,17 @@ def test_bars_are_to_scale():
 def test_contributions_have_one_axis_and_the_colour_of_the_better_model():
     """Half of the largest, rounded to 0.2, to the left; pale as undecided."""
     columns = {"contribution": [0.2, -0.1], "model": [3, 0], "decided": [True, False]}
-    column = charts.contributions(pd.DataFrame(columns, index=["a", "b"]))
-    drawn = [ElementTree.fromstring(cell.drawing()) for cell in column.cells]
+    ends = {"n": [4, 5], "difference": [0.4, -0.2], "low_corrected": [0.1, -0.9], "high_corrected": [0.5, 0.2]}
+    sums = pd.DataFrame({"contribution": [0.1], "n": [9]}, index=["all 2"])
+    names, column, gaps, sizes, counts = charts.moved_columns(
+        pd.DataFrame(columns | ends, index=["a", "b"]), "mrr", sums
+    )
+    drawn = [ElementTree.fromstring(cell.drawing()) for cell in column.cells[:2]]
+    assert [[cell.text for cell in one.cells] for one in (names, gaps, sizes, counts)] == [
+        ["a", "b", "all 2"], ["+0.4000", "-0.2000", ""], ["+0.20000", "-0.10000", "+0.10000"], ["4", "5", "9"],
+    ]  # fmt: skip
+    assert [cell.is_best for cell in gaps.cells] == [True, False, False]
+    assert column.cells[2].drawing is None
     assert [root.get("class") for root in drawn] == ["track m3", "track m0 undecided"]
     bars = [root.find("rect") for root in drawn]
     assert [(float(bar.get("x")), float(bar.get("width"))) for bar in bars] == [(500, 500), (250, 250)]
