@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from kgeval.base.checks import GONE, counted, listed, with_old_names
+from kgeval.base.checks import GONE, check_one_of, counted, listed, with_old_names
 from kgeval.base.wording import p_equals, p_text, printable
 from kgeval.benchmarks.cells import NOT_INDEPENDENT
 from kgeval.comparison.rows import UNDECIDED, alpha_of
@@ -137,10 +137,7 @@ class AcrossDatasets:
                     f"test is {p_text(found.smallest_p, 1.0 - confidence)}"
                 )
             tests = {} if reason else {"friedman": found, "nemenyi": nemenyi(array, confidence)}
-        few = (
-            f"with {n} datasets the tests find only very large differences; the p-values of the pairs are "
-            "approximations that need more datasets"
-        )
+        few = f"with {n} datasets only very large differences are found, and the p-values of pairs are approximations"
         of_tests = [f"no test over datasets: {reason}"] if reason else [few] * (n < FEW_DATASETS)
         notes = (*_left_out(values, ranks), *of_tests)
         return cls(values, ranks, str(Key.parse(metric)), higher_is_better, confidence, **tests, notes=notes)
@@ -236,9 +233,8 @@ class AcrossDatasets:
         lines = [f"{start} over {counted(self.n_datasets, 'dataset')} (1 is best): {ranks}"]
         lines = lines if self.n_datasets else [f"{start}: no dataset has values of all models"]
         if self.friedman is not None and self.nemenyi is not None:
-            kind = "exact" if self.friedman.is_exact else f"F {self.friedman.f:.2f}"
-            kind += f", chi-square {self.friedman.chi2:.2f}"
-            found = f"Friedman's test: {p_equals(self.friedman.p_value, self.alpha)} ({kind})"
+            test, kind = self.friedman, "exact" if self.friedman.is_exact else f"F {self.friedman.f:.2f}"
+            found = f"Friedman's test: {p_equals(test.p_value, self.alpha)} ({kind}, chi-square {test.chi2:.2f})"
             size = f"critical difference {self.nemenyi.critical_difference:.2f}, significance level {self.alpha:g}"
             lines.append(f"{found}; {self._decisions()} ({size} for {counted(len(self.pairs), 'pair')} together)")
         return [printable(line) for line in [*lines, *(f"note: {note}" for note in self.notes)]]
@@ -282,15 +278,13 @@ def across_datasets(benchmark: Benchmark, metric: str | Metric | None = None) ->
     Demšar (2006), Statistical Comparisons of Classifiers over Multiple Data Sets, Journal of Machine Learning
     Research 7.
     """
-    key = Key.parse(benchmark.metric if metric is None else metric)
-    label = str(key)
-    if label not in benchmark.keys:
-        raise MetricError(f"{label} is not in the benchmark; its metrics are {', '.join(benchmark.keys)}")
+    label = str(Key.parse(benchmark.metric if metric is None else metric))
+    higher = benchmark.keys[check_one_of("metric", label, benchmark.keys, MetricError)].higher_is_better
     table = benchmark.table[benchmark.table["metric"] == label]
     values = table.pivot(index="dataset", columns="model", values="mean")
     # `pivot` sorts the labels; the order of the benchmark decides which of two equal models comes first.
     values = values.loc[table["dataset"].unique(), table["model"].unique()]
-    found = AcrossDatasets.of(values, label, key.higher_is_better, benchmark.terms.confidence)
+    found = AcrossDatasets.of(values, label, bool(higher), benchmark.terms.confidence)
     alike = tuple(note for note in benchmark.notes if note.endswith(NOT_INDEPENDENT))
     return replace(found, notes=(*alike, *found.notes))
 

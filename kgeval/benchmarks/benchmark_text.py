@@ -95,12 +95,10 @@ def notes_on_method(benchmark: Benchmark) -> Iterator[str]:
     tested = table[table["p_corrected"].notna()]
     if not len(tested):
         return
-    heading, is_swapped, how = display_of(terms.metric).heading, tested["test"] == "swaps", list[str]()
-    if not is_swapped.all():
-        how.append(f"Student's t ({'seeds and triples' if several else 'clusters overlap'})")
-    if is_swapped.any():
-        which = "" if is_swapped.all() else " between single runs"
-        how.append(f"{swaps_words(tested, 9_999, 0)} of ranks by {terms.cluster}{which}")
+    heading, is_swapped = display_of(terms.metric).heading, tested["test"] == "swaps"
+    how = [f"Student's t ({'seeds and triples' if several else 'clusters overlap'})"] * (not is_swapped.all())
+    which = "" if is_swapped.all() else " between single runs"
+    how += [f"{swaps_words(tested, 9_999, 0)} of ranks by {terms.cluster}{which}"] * bool(is_swapped.any())
     yield f"tested: {heading} by {listed(how)}, two-sided; {holm_words(len(tested), '', terms.alpha)}"
     if is_swapped.any() and not benchmark.keys[terms.metric].higher_is_better:
         yield exchangeable_words([heading])

@@ -110,8 +110,7 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     made += [page.Section("metrics", "All metrics", [means])] if is_several else []
     made += [_differences(benchmark)] if len(benchmark.differences) else []
     made += _where(benchmark, across.models)
-    if is_several:
-        made.append(page.Section("together", "Datasets together", [page.Lines(across.lines()[1:])]))
+    made += [page.Section("together", "Datasets together", [page.Lines(across.lines()[1:])])] if is_several else []
     made += [page.Section("notes", "More notes", [page.Lines(rest)])] if rest else []
     return [*made, _background(benchmark)]
 

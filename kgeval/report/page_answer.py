@@ -124,20 +124,18 @@ def corrected_text(report: Report) -> str:
 def differences(report: Report) -> Sequence[PagePart]:
     """Return the differences of all pairs in the first metric: a line for each pair, or a matrix of many models."""
     if report.comparison is None:
-        text = "The results were not compared, so no difference is tested."
-        return [Text(text)] if len(report.names) > 1 else []
-    rows = [row for row in report.rows if row["metric"] == report.metric]
+        return [Text("The results were not compared, so no difference is tested.")] * (len(report.names) > 1)
+    alpha, rows = report.comparison.alpha, [row for row in report.rows if row["metric"] == report.metric]
     if len(report.names) > MAX_PAIRED:
         caption = (
             f"Differences in {report.heading}, row - column. Bold: decided ({corrected_text(report)}); grey: "
             "undecided. Intervals and p: under the pointer, and in the table of all tests."
         )
-        table = difference_matrix(rows, report.comparison.alpha, dict(zip(report.names, report.models)))
+        table = difference_matrix(rows, alpha, dict(zip(report.names, report.models)))
         return [replace(table, caption=caption, name="differences")]
     caption = (
         f"Differences in {report.heading}, each interval at the level of its test; {corrected_text(report)}. "
         "Bold: decided; open mark: undecided."
     )
-    alpha = report.comparison.alpha
     table = shown_differences(rows, alpha, has_metrics=False, is_brief=True, has_decisions=False)
     return [replace(table, caption=caption, name="differences", kind="pairs")]

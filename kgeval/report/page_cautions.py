@@ -63,15 +63,13 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
         wide = [f"{note[:-1]}. The interval of the lead over the second model is not much wider." for note in wide]
     lines[1:1] = [note for note in of_lead[:1] if note.endswith("contains 0.")]
     lines += of_lead[:1] or wide
-    for name, result in named:
-        n = int(result.rank_table.is_bounded("filtered").sum())
-        if n:
-            lines.append(f"{n:,} of {len(result.table):,} ranks of {name} are bounded: only their bounds are known.")
+    counts = [(name, int(one.rank_table.is_bounded("filtered").sum()), len(one.table)) for name, one in named]
+    bounded = [f"{n:,} of {of:,} ranks of {name}" for name, n, of in counts if n]
+    lines += [f"{which} are bounded: only their bounds are known." for which in bounded]
     lines += merged((name, line) for name, result in named for line in unknown_lines(result))
-    for name, result in named:
-        n = sum(result.dropped.values())
-        if n > MIN_DROPPED * len(result.table):
-            lines.append(f"{n:,} ranks of {name} were dropped: {', '.join(result.dropped)}.")
+    dropped = [(name, sum(one.dropped.values()), one) for name, one in named]
+    dropped = [pair for pair in dropped if pair[1] > MIN_DROPPED * len(pair[2].table)]
+    lines += [f"{n:,} ranks of {name} were dropped: {', '.join(one.dropped)}." for name, n, one in dropped]
     rest = merged(pair for pair in said if pair not in doubts)
     of_results = (line for result in report.results for line in result.facts.get("leak_notes", []))
     known = {*lines, *(f"{line}." for line in (*leaking, *of_results))}

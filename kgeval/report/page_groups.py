@@ -102,10 +102,9 @@ def value_table(report: Report, column: str, found: Breakdown) -> Table:
     models = [i for _, i in places]
     sizes = [len(found.rows[i][group]) for group, i in places]
     columns = [Column.of_labels(column_words(column), [shown_label(group) for group, _ in places])]
-    if len(report.names) > 1:
-        columns.append(Column.of_labels("model", [report.names[i] for i in models]))
-    columns.append(Column.of_counts("ranks", sizes))
-    columns.append(Column.of_shares("share", [n / len(report.parts[i].table) for n, i in zip(sizes, models)]))
+    columns += [Column.of_labels("model", [report.names[i] for i in models])] if len(report.names) > 1 else []
+    shares = [n / len(report.parts[i].table) for n, i in zip(sizes, models)]
+    columns += [Column.of_counts("ranks", sizes), Column.of_shares("share", shares)]
     for metric in map(str, metrics):
         numbers: dict[tuple[str, int], tuple[Row, str]] = {}
         for i, frame, groups in zip(report.detailed, frames, found.rows):

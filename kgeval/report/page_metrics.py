@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -48,17 +49,13 @@ def metric_tables(report: Report) -> tuple[list[Table], list[Table]]:
     ----------
     report : Report
     """
-    opened: list[Table] = []
-    others: list[Table] = []
-    seen: set[int] = set()
-    for setting in ("filtered", "raw"):
-        for side in ("both", *ALL_SIDES):
-            models = [i for i, result in enumerate(report.results) if side in result.rank_table.sides]
-            if set(models) - seen:
-                opened.append(metric_table(report, setting, side, models, is_open=True))
-            elif models:
-                others.append(metric_table(report, setting, side, models))
-            seen |= set(models)
+    opened, others, seen = list[Table](), list[Table](), set[int]()
+    for setting, side in itertools.product(("filtered", "raw"), ("both", *ALL_SIDES)):
+        models = [i for i, result in enumerate(report.results) if side in result.rank_table.sides]
+        is_open = not seen.issuperset(models)
+        if models:
+            (opened if is_open else others).append(metric_table(report, setting, side, models, is_open=is_open))
+        seen |= set(models)
     return opened, others
 
 
@@ -101,9 +98,9 @@ def metric_table(report: Report, setting: str, side: str, models: Sequence[int],
         tied = [Cell(percent(rate), numbers=(rate,), tone="warn" if rate > MAX_TIES else "") for rate in rates]
         columns.append(Column("ties", [*tied, *blank]))
     sizes = [len(result.rank_table.rows_of(side)) for result in results]
-    if len(set(sizes)) > 1:
-        columns.append(Column("ranks", [*Column.of_counts("", sizes).cells, *blank]))
-    size = f"; {count_text(sizes[0])} ranks" if len(set(sizes)) == 1 else ""
+    is_same = len(set(sizes)) == 1
+    columns += [] if is_same else [Column("ranks", [*Column.of_counts("", sizes).cells, *blank])]
+    size = f"; {count_text(sizes[0])} ranks" if is_same else ""
     sides = "both sides" if side == "both" else f"{side} side"
     caption = f"{setting.capitalize()} ranks, {sides}{size}, realistic ties, {CONFIDENCE:.0%} intervals."
     faint, kind = range(len(models), len(labels)), "narrow" if report.is_many else ""
