@@ -299,9 +299,8 @@ class Benchmark(Compared):
             ``tabular``, then lines about the numbers.
         """
         table, others = tables.fitting_table(self, siunitx=siunitx)
-        comments = tables.protocol_lines(self)
-        if others:
-            comments.append(f"% left out for their width: {listed(others)}; all of them: benchmark(metrics=...)")
+        left_out = f"% left out for their width: {listed(others)}; all of them: benchmark(metrics=...)"
+        comments = [*tables.protocol_lines(self), *([left_out] if others else [])]
         return latex_table(table, "\n".join(comments), siunitx=siunitx)
 
     def to_markdown(self) -> str:

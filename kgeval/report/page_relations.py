@@ -57,9 +57,7 @@ def relations(report: Report) -> Section:
     for i, cell in enumerate(first):
         if cell.is_best and cell.numbers[0]:
             facts[i]["data_sure"] = "first" if cell.numbers[0] > 0 else "second"
-    caption = (
-        f"{display_of(key).heading} of each relation with {CONFIDENCE:.0%} intervals (filtered ranks, both sides)."
-    )
+    caption = f"{display_of(key).heading} of each relation, {CONFIDENCE:.0%} intervals (filtered ranks, both sides)."
     hint = f"on which {report.short(0)} and {report.short(1)} disagree most" if report.pairs else "with the worst ranks"
     hint = f"Click a relation for its other metrics and the triples {hint}."
     caption += f" {decided_text(len(report.pairs[0].relations), 'relations')}" if first else ""

@@ -253,8 +253,7 @@ def degree_curve(
     words = short(_named(name, names, column_words(name)), 28)
     heading = f"{display_of(found.key).heading} by {words}{found.about}: {found.sizes.sum():,.0f} ranks"
     has_counts = style != "paper"
-    counts = [f"\n({n:,.0f})" * has_counts for n in found.sizes[drawn]]
-    bins = [figures.brief_bin(label) + count for label, count in zip(labels, counts)]
+    bins = [figures.brief_bin(label) + f"\n({n:,.0f})" * has_counts for label, n in zip(labels, found.sizes[drawn])]
     return draw(found.figure(drawn, bins, heading, words + " (number of ranks)" * has_counts), style, ax, title)
 
 
@@ -345,13 +344,17 @@ def difference_plot(
         on_paper, on_screen = (15, 20) if is_above else (15 if "\n" in "".join(labels) else 24, MAX_ROWS)
         limit = on_paper if style == "paper" else on_screen
     check_positive_int("limit", limit, MetricError)
-    n_of = [len(part) for *_, part in parts]
     most = max(1, limit // len(parts))
     parts = [(name, on, part[:most] if is_pairs else _moves(part, most)) for name, on, part in parts]
+    leads = {one for *_, part in parts for one in part["first"]} if is_pairs else set()
+    if len(leads) == 1 < max(len(part) for *_, part in parts):
+        lead = f"{short(_named(leads.pop(), names), MAX_MODEL)} \u2212 other"
+        seconds = [distinct_labels([_named(one, names) for one in part["second"]], room) for *_, part in parts]
+        parts = [(f"{name}: {lead}", on, part.assign(label=of)) for (name, on, part), of in zip(parts, seconds)]
     n_drawn = sum(len(part) for *_, part in parts)
     size = counted(len(frame), "difference")
     which = "the largest contributions to gains and losses" if "contribution" in rows.columns else "the first ones"
-    which = f"{'the first' if n_drawn < sum(n_of) else 'those'} of the best model" if is_brief else which
+    which = "those of the best model" if is_brief else which
     which = "the others are undefined" if n_drawn == len(rows) else which
     size = f"{n_drawn:,} of {size}: {which}" if n_drawn < len(frame) else size
     n_open = sum(int(part["low"].isna().sum()) for *_, part in parts)
@@ -414,10 +417,10 @@ def critical_differences(
     told = told if across.nemenyi is not None else ", no result of Nemenyi's test"
     difference = None if across.nemenyi is None else across.nemenyi.critical_difference
     x_name = f"mean rank over {counted(n_datasets, 'dataset')} (1 is best)"
-    is_weak = difference is not None and n_datasets < FEW_DATASETS
     heading = f"{display_of(across.metric).heading}: mean ranks{told}"
     drawn = figures.rank_diagram(ranks, groups, difference, heading, x_name, 2 if style == "paper" else 1)
-    cautions = ("few datasets, so only very large differences show",) if is_weak else ()
+    is_weak = difference is not None and n_datasets < FEW_DATASETS
+    cautions = ("few datasets, so only very large differences show",) * is_weak
     return draw(replace(drawn, cautions=cautions), style, ax, title)
 
 

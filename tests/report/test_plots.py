@@ -801,7 +801,9 @@ def test_difference_plots_start_with_the_leader(drawing, six):
     assert title_of(figure).startswith("30 differences")
     few = plots.difference_plot(comparison.differences, limit=10)
     assert [len(dots(axes)[0]) for axes in few.axes] == [5, 5]
-    assert all(label.get_text().startswith(by_value[0]) for axes in few.axes for label in axes.get_yticklabels())
+    assert [[label.get_text() for label in axes.get_yticklabels()] for axes in few.axes] == [by_value[1:]] * 2
+    titles = ("difference of MRR", "difference of MR (lower is better)")
+    assert [axes.get_xlabel() for axes in few.axes] == [f"{title}: {by_value[0]} − other" for title in titles]
     assert title_of(few).startswith("10 of 30 differences: the first ones on ")
 
 
@@ -810,7 +812,8 @@ def test_of_many_pairs_a_paper_has_those_of_the_best_model(drawing, six):
     comparison = kgeval.compare(six)
     best, *others = comparison.values["mrr"].sort_values(ascending=False).index
     figure = plots.difference_plot(comparison, style="paper")
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [f"{best} − {one}" for one in others]
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == others
+    assert figure.axes[0].get_xlabel() == f"difference of MRR: {best} − other"
     assert title_of(figure) == ""
     assert figure.get_label().startswith("5 of 15 differences: those of the best model on ")
     whole = plots.difference_plot(comparison, style="paper", limit=15)
