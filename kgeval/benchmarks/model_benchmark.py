@@ -66,8 +66,8 @@ class Benchmark(Compared):
         ``value_first, value_second`` the means over them; ``test`` is ``"t"`` (see `kgeval.stats.runs.compare_runs`)
         or, if all models of the dataset have one run, ``"swaps"`` (the paired randomization test of `kgeval.compare`);
         ``decision`` may also be ``"no common run"``. All rows are one family of Holm's correction. ``separate`` is the
-        better model, or ``"undecided"``, by a test with separate spreads over the seeds, where SDs differ so much that
-        a note says so; else it is empty.
+        better model, or ``"undecided"``, by a test with separate spreads over the seeds, on datasets whose SDs differ
+        so much that a note says so; else it is empty.
     values : pandas.DataFrame
         The means of the primary metric: one row per model, one column per dataset.
     runs : pandas.DataFrame

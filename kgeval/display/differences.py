@@ -109,7 +109,8 @@ def is_otherwise(row: Mapping[Any, Any]) -> bool:
     row : mapping
         Of `kgeval.benchmarks.Benchmark.differences`, or of another comparison, without the column ``separate``.
     """
-    return row.get("separate", "") not in ("", row["better"] or row["decision"])
+    separate = row.get("separate", "")
+    return bool(separate) and separate != (row["better"] or row["decision"])
 
 
 def _shown_names(rows: Sequence[Mapping[Any, Any]], screen: Screen) -> tuple[dict[str, str], list[str]]:

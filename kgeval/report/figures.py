@@ -22,6 +22,7 @@ from kgeval.metrics.grammar import display_of
 from kgeval.report.figure import Area, Axis, Bars, Dots, Figure, Line, Mark, Panel, Point, Texts, points_of, ticks_of
 
 MANY_CURVES, MAX_CUTS = 10, 6  # so many models have a table of hits@k, with so many k; only the first has a band
+MIN_RANGE = 0.1  # of the values in a column of this table, from dark to pale
 MAX_BESIDE = 4  # models whose bars stand beside each other; more models have a row each
 SHADES = (1.0, 0.77, 0.57, 0.4, 0.26, 0.14)  # of the bins in a row; the last one holds all further ranks
 NAME_ROWS, MIN_ROWS = 0.75, 8.5  # height of a name beside curves, and of the lowest panel, in rows of text
@@ -30,7 +31,6 @@ MARKED = tuple(step * 10**power for power in range(9) for step in (1, 3))  # val
 MIN_RANKS, MANY_POINTS = 10, 22  # a group with fewer ranks has an open mark, a curve of so many points no markers
 DECIDED = (("decided", Dots((), 0, (True,))), ("undecided", Dots((), 0, (False,))))
 DIAGONAL = Line(((0.0, 0.0), (1.0, 1.0)), kind="dotted")
-LANES = 0.2  # the middle of the marks below a label, in rows; the label stands above 0
 LANE = 0.84  # width of the bars of a bin
 Z_95 = 1.96  # the normal quantile of 95% intervals
 Data = Mapping[str, Any]
@@ -145,13 +145,14 @@ def hits_curve(names: Sequence[str], hits: Data, title: str, *, has_legend: bool
 
 
 def _hits_table(names: Sequence[str], hits: Data, title: str) -> Figure:
-    """Return hits@k for few k: a row for each model and for chance."""
+    """Return hits@k for few k: a row for each model and for chance, shaded by the distance to the best of a column."""
     places = [place for place, k in enumerate(hits["k"]) if k in MARKED][:MAX_CUTS]
     rows = [*hits["values"], *([] if hits["chance"] is None else [hits["chance"]])]
     values, cells, texts = np.array(rows, dtype=np.float64)[:, places], list[Mark](), []
+    best, worst = (end(values[: len(names)], axis=0) for end in (np.fmax.reduce, np.fmin.reduce))
+    shades = np.clip(0.6 - 0.5 * (best - values) / np.maximum(best - worst, MIN_RANGE), 0.03, 0.6).round(2).tolist()
     for i, j in np.argwhere(np.isfinite(values)).tolist():
-        shade = round(0.03 + 0.57 * values[i, j], 2)
-        cells.append(Bars(((j - 0.5, i - 0.5, j + 0.5, i + 0.5),), 0, shade=shade))
+        cells.append(Bars(((j - 0.5, i - 0.5, j + 0.5, i + 0.5),), 0, shade=shades[i][j]))
         texts.append((float(j), float(i), f"{values[i, j]:.3f}"))
     ticks = tuple((float(j), f"{hits['k'][place]:,}") for j, place in enumerate(places))
     x = Axis("k (filtered ranks, ties at their mean)", -0.5, len(places) - 0.5, ticks, has_names=True)
@@ -161,15 +162,16 @@ def _hits_table(names: Sequence[str], hits: Data, title: str) -> Figure:
 
 
 def _named_beside(panel: Panel, names: Sequence[str], lines: Sequence[Line]) -> Panel:
-    """Return a panel with names beside its curves, and lines from the curves to the names.
+    """Return a panel with names of one or two lines beside its curves, and lines from the curves to the names.
 
     They stand at the right, or at the left if they move less far from their curves there.
     """
-    height = max(12.0, 0.8 * len(names)) if NAME_ROWS * len(names) > MIN_ROWS else 0.0
+    size = NAME_ROWS * (1 + any("\n" in name for name in names))
+    height = max(12.0, 1.07 * size * len(names)) if size * len(names) > MIN_ROWS else 0.0
     x, y = panel.x, panel.y
     ends = [[next((p for p in line.points[::way] if p[1] >= 0.0), (x.low, 0.0)) for line in lines] for way in (1, -1)]
     shares = np.array([[y.share(value) for _, value in points] for points in ends])
-    places = np.array([moved_apart(side, NAME_ROWS / (height or MIN_ROWS)) for side in shares])
+    places = np.array([moved_apart(side, size / (height or MIN_ROWS)) for side in shares])
     left, right = np.abs(places - shares).sum(axis=1)
     is_left = bool(left < right - 0.01)
     side, low, at, high = (0, -0.12, -0.09, 1.02) if is_left else (1, -0.02, 1.09, 1.12)  # so that no marker is cut
@@ -220,8 +222,7 @@ def values_by_group(
 ) -> Figure:  # fmt: skip
     """Return a metric by group: marks with intervals, a row per group, or a column if the axis of groups has a title.
 
-    The label of a row stands above its marks, where a long one has room. A mark is filled where the column ``decided``
-    says so; without this column, where the group has not few ranks.
+    A mark is filled where the column ``decided`` says so; without this column, where the group has not few ranks.
 
     Groups with few ranks do not set the limits of the axis, unless all have few: their intervals may be cut.
 
@@ -242,12 +243,12 @@ def values_by_group(
     axis : str
         The title of the axis of groups, for columns.
     """
-    step, n_models, seen = min(0.08, 0.7 / len(frames)) if axis else min(0.16, 0.5 / len(frames)), len(frames), []
-    middle, found = 0.0 if axis else LANES, []
+    step, n_models, seen = min(0.08 if axis else 0.22, 0.7 / len(frames)), len(frames), []
+    found = []
     for m, frame in enumerate(frames.values()):
         rows = frame.reindex(groups)
         values, low, high = rows.reindex(columns=[key, f"{key} low", f"{key} high"]).to_numpy(dtype=np.float64).T
-        places, has_few = np.arange(len(groups)) + middle + (m - (n_models - 1) / 2) * step, rows["n"] < MIN_RANKS
+        places, has_few = np.arange(len(groups)) + (m - (n_models - 1) / 2) * step, rows["n"] < MIN_RANKS
         is_sure = (~has_few | bool(has_few.all())).to_numpy()
         found.append((places, values, low, high, is_sure, rows.get("decided", is_sure)))
         seen += [*values, *low[is_sure], *high[is_sure]]
@@ -269,34 +270,46 @@ def values_by_group(
     named = Axis.of_rows(labels, axis, is_falling=not axis)
     if axis:
         return Figure(title, (Panel(named, shown, tuple(marks)),), tuple(legend))
-    borders, texts = _labels_above(labels, shown)
-    height = len(labels) * (0.8 + 0.33 * n_models)
-    return Figure(title, (Panel(shown, borders, (*marks, texts), height),), tuple(legend))
+    height = len(labels) * max(row_height(labels), 0.4 + 0.33 * n_models)
+    return Figure(title, (Panel(shown, named, tuple(marks), height),), tuple(legend))
 
 
-def _labels_above(labels: Sequence[str], x: Axis) -> tuple[Axis, Texts]:
-    """Return an axis with lines between the rows, and the labels above the marks of the rows."""
-    borders = replace(Axis.of_rows(labels), ticks=tuple((i - 0.5, "") for i in range(1, len(labels))))
-    return borders, Texts(tuple((x.at(0.01), i - 0.05, label) for i, label in enumerate(labels)), "start")
+def row_height(labels: Sequence[str]) -> float:
+    """Return the height of a row beside labels, of which one may have two lines."""
+    return 1.7 if any("\n" in label for label in labels) else 1.0
 
 
-def difference_rows(
-    panels: Sequence[tuple[str, str, pd.DataFrame]], title: str, winners: Sequence[str] = (), *, is_above: bool = False
-) -> Figure:
+def in_lines(label: str, limit: int) -> str:
+    """Return a label; of more than `limit` characters, in two lines, broken behind a slash where this is possible.
+
+    Examples
+    --------
+    >>> in_lines("/people/person/nationality (988)", 20), in_lines("people", 20), in_lines("x" * 8, 6)
+    ('/people/person/\\nnationality (988)', 'people', 'xxxxxx\\nxx')
+    """
+    if len(label) <= limit:
+        return label
+    breaks = {found.end(): found[0] for found in re.finditer("[/_. ]", label)}
+    # A line may be a little longer, so that no word breaks.
+    longest = {at: max(limit + 4, at, len(label) - at) for at in (*breaks, limit)}
+    at = min(longest, key=lambda at: (longest[at], breaks.get(at) != "/", at not in breaks, -at))
+    return f"{label[:at].rstrip()}\n{label[at:]}"
+
+
+def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str, winners: Sequence[str] = ()) -> Figure:
     """Return differences with their intervals, a row each; filled if decided.
 
     Parameters
     ----------
     panels : sequence of (str, str, pandas.DataFrame)
         The title of the axis, and a dataset or ""; panels with one title have one axis. The tables have
-        the columns ``difference, low, high, decided, label, winner``; the last is 0 or 1, the place of the colour.
+        the columns ``difference, low, high, decided, label, turns, winner``; the last is 0 or 1, the place of the
+        colour, and of `turns` the difference has a double dagger.
     title : str
     winners : sequence of str
         What the two colours mean, for the legend.
-    is_above : bool
-        Whether the labels stand above the marks, where long ones have room.
     """
-    made, lane = [], LANES * is_above
+    made = []
     numbers = [(name, rows[["difference", "low", "high"]].to_numpy(dtype=np.float64)) for name, _, rows in panels]
     axes = {
         name: Axis.of_values(name, [0.0, *np.concatenate(found).ravel()]) for name, found in grouped(numbers).items()
@@ -306,18 +319,17 @@ def difference_rows(
         found, x = values.tolist(), axes[name]
         x = x if place == last[name] else replace(x, title="", ticks=tuple((at, "") for at, _ in x.ticks))
         labels = rows["label"].tolist()
-        y, *texts = _labels_above(labels, x) if is_above else [Axis.of_rows(labels, dataset)]
-        zero = Line.of_parts([(0.0, i - 0.5 * (not is_above), 0.0, i + 0.5) for i in range(len(found))], "dotted")
-        marks: list[Mark] = [*texts, zero]
+        y = Axis.of_rows(labels, dataset)
+        marks: list[Mark] = [Line(((0.0, y.low), (0.0, y.high)), kind="dotted")]
         for of, places in grouped((int(winner), i) for i, winner in enumerate(rows["winner"])).items():
-            ends = [(found[i][1], i + lane, found[i][2], i + lane) for i in places if math.isfinite(sum(found[i]))]
-            points, filled = [(found[i][0], i + lane) for i in places], rows["decided"].iloc[places]
+            ends = [(found[i][1], i, found[i][2], i) for i in places if math.isfinite(sum(found[i]))]
+            points, filled = [(found[i][0], float(i)) for i in places], rows["decided"].iloc[places]
             marks += [Line.of_parts(ends, "interval", of), Dots(tuple(points), of, tuple(map(bool, filled)))]
-        row = 1.6 if is_above or any("\n" in label for label in labels) else 1.0  # two lines need more
         sizes, usual = values[:, 0], 4 if np.abs(values[:, 0]).max() <= 1.0 else 2
         digits = enough_decimals(sizes[rows["decided"].to_numpy(dtype=bool)], usual)
-        right = tuple((i + lane, signed(size, digits)) for i, size in enumerate(sizes.tolist()))
-        made.append(Panel(x, y, tuple(marks), len(found) * row + 0.2, right))
+        marked = zip(sizes.tolist(), rows["turns"])
+        right = tuple((float(i), signed(size, digits) + "‡" * turns) for i, (size, turns) in enumerate(marked))
+        made.append(Panel(x, y, tuple(marks), len(found) * row_height(labels) + 0.2, right))
     kinds = {bool(one) for _, _, rows in panels for one in rows["decided"]}
     legend = [(name, Dots((), of, (True,))) for of, name in enumerate(winners)] + [("open: undecided", DECIDED[1][1])]
     return Figure(title, tuple(made), tuple(legend) if winners else DECIDED if len(kinds) > 1 else ())
@@ -350,9 +362,11 @@ def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:
 
 def mean_curves(
     x: Numbers, curves: Mapping[str, tuple[Numbers, Numbers]], words: tuple[str, str], axes: tuple[str, str],
-    chance: Sequence[tuple[str, Line]],
+    chance: Sequence[tuple[str, Line]], *, has_legend: bool = False,
 ) -> Figure:  # fmt: skip
     """Return the mean curve of the queries of each model, with pointwise 95% intervals, and the mean area below it.
+
+    Names and areas stand beside the curves.
 
     Parameters
     ----------
@@ -366,6 +380,8 @@ def mean_curves(
         The titles of the horizontal and of the vertical axis.
     chance : sequence of (str, Line)
         The chance levels: their names and their lines.
+    has_legend : bool
+        Whether a legend has names and areas.
     """
     marked = tuple(range(len(x))) if len(x) < MANY_POINTS else ()
     steps = 1 + (x[0] > 0.0)  # of a curve with steps, each height has two points: its own place and the next one
@@ -374,15 +390,15 @@ def mean_curves(
     def path(heights: Any) -> tuple[Point, ...]:
         return points_of(places, np.repeat(heights, steps)[: len(places)])
 
-    bands, lines, seen = list[Mark](), list[tuple[str, Mark]](), list[float]()
+    bands, lines, seen = list[Mark](), list[tuple[str, Line]](), list[float]()
     sizes = sorted({len(areas) for _, areas in curves.values()})
     for m, (name, (rows, areas)) in enumerate(curves.items()):
         of_queries = pd.DataFrame(np.column_stack([rows, areas]))
         (*means, area), error = of_queries.mean(), of_queries.sem().to_numpy()
-        (*low, least), (*high, most) = (np.clip([*means, area] + sign * Z_95 * error, 0.0, 1.0) for sign in (-1, 1))
-        text = f"{name}{f' (n = {len(rows):,})' if len(sizes) > 1 else ''}: {words[1]} {area:.4f}"
+        low, high = (np.clip(means + sign * Z_95 * error[:-1], 0.0, 1.0) for sign in (-1, 1))
+        text = f"{name}{f' (n = {len(rows):,})' if len(sizes) > 1 else ''}: {area:.4f}"
         if len(rows) > 1 and (not m or len(curves) < MANY_CURVES):
-            text += f" [{least:.4f}, {most:.4f}]"
+            text += f" ± {Z_95 * error[-1]:.4f}"
             bands.append(Area((*path(low), *path(high)[::-1]), m))
         lines.append((text, Line(path(means), m, marked=marked)))
         seen += [*means, *low, *high]
@@ -393,8 +409,12 @@ def mean_curves(
         ticks = tuple((at, f"{at:g}") for at in powers)
         x_axis = Axis(f"{axes[0]} (log scale; AUC: linear)", float(x[0]), 1.0, ticks, is_log=True)
     n = f"mean of n = {sizes[0]:,} queries" if len(sizes) == 1 else "means of the queries"
-    heading = f"{words[0]}: {n}, with areas{' and 95% intervals (queries as independent)' if bands else ''}"
-    return Figure(heading, (Panel(x_axis, y_axis, (*bands, *(mark for _, mark in reversed(legend)))),), legend)
+    heading = f"{words[0]}: {n}, with {words[1]}{' and 95% intervals (queries as independent)' if bands else ''}"
+    panel = Panel(x_axis, y_axis, (*bands, *(mark for _, mark in reversed(legend))))
+    if has_legend:
+        return Figure(heading, (panel,), legend)
+    names = [text.replace(": ", "\n" if len(curves) < MANY_CURVES else "  ") for text, _ in legend]
+    return Figure(heading, (_named_beside(panel, names, [line for _, line in legend]),))
 
 
 def rank_diagram(

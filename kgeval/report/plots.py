@@ -29,13 +29,13 @@ import pandas as pd
 
 from kgeval.base.checks import GONE, answers_old_names, check_positive_int, counted, names_unknown_arguments, shows_only
 from kgeval.base.terminal import distinct_labels
-from kgeval.base.wording import printable
+from kgeval.base.wording import p_equals, printable
 from kgeval.benchmarks.across import AcrossDatasets
 from kgeval.benchmarks.model_benchmark import Benchmark
 from kgeval.comparison.comparison import Comparison
 from kgeval.comparison.names import Results, check_names, name_results
 from kgeval.comparison.rows import best_first, model_order
-from kgeval.display.differences import largest_moves, leader_first
+from kgeval.display.differences import OTHERWISE, is_otherwise, largest_moves, leader_first
 from kgeval.display.html_tables import short
 from kgeval.errors import MetricError
 from kgeval.metrics import parse
@@ -81,7 +81,7 @@ Names = Sequence[str] | Mapping[str, str] | None
 Numbers = npt.NDArray[np.float64]
 MAX_DATASET, FEW_DATASETS = 14, 10  # characters of a dataset beside its rows; datasets that are few for a test
 MAX_MODEL, MAX_ROWS, MAX_PAIRS = 16, 30, 12  # characters beside mean ranks; pairs, before only the best's are drawn
-ROOM_ABOVE = 2.15  # of a label above its row: the characters of a label beside it, times this
+COUNT = 10  # characters of the number of ranks behind a label, and that a break costs
 HEADINGS = {figures.rank_distribution: "Distribution of ranks", figures.hits_curve: "Hits@k"}
 # Places of a curve; of one with a logarithmic axis, which shows its first stairs; items of a list with such an axis.
 ROC_POINTS, LOG_POINTS, MIN_LOG = 101, 401, 100
@@ -205,8 +205,9 @@ def relation_comparison(
         found = _with_decisions(found, groups, "relation")
     order = found.sizes.sort_values(ascending=False, kind="stable").index
     drawn = order[:limit]
-    shown = distinct_labels([_named(label, names) for label in order], int(ROOM_ABOVE * style_of(style).label) - 8)
-    labels = [f"{label} ({found.sizes[of]:,.0f})" for of, label in zip(drawn, shown)]
+    room = 7 * style_of(style).label // 8
+    shown = distinct_labels([_named(label, names) for label in order], 2 * room - COUNT)
+    labels = [figures.in_lines(f"{label} ({found.sizes[of]:,.0f})", room) for of, label in zip(drawn, shown)]
     of_all = len(drawn) == len(order)
     amount = f"all {len(order):,} relations" if of_all else f"{limit:,} of {len(order):,} with most ranks"
     heading = f"{display_of(found.key).heading} per relation (number of ranks){found.about}: {amount}"
@@ -283,8 +284,8 @@ def difference_plot(
         colour of the better model.
     limit : int, optional
         At most so many rows are drawn, the first of each panel, of groups those with the largest contributions to gains
-        and losses; the title gives the number of all rows. By default 30, in a paper 24, or 15 if names need two lines;
-        20 and 15 where long names stand above the marks. By default, of more than 30 pairs, in a paper 12, only those
+        and losses; the title gives the number of all rows. By default 30, in a paper 24; 20 and 15 if names need two
+        lines. By default, of more than 30 pairs, in a paper 12, only those
         of the best model of each panel are drawn.
     names : mapping of str to str, optional
         The names to show in place of the names of models or rows.
@@ -320,10 +321,11 @@ def difference_plot(
     room = 3 * style_of(style).label // 4  # beside the numbers at the right
     groups = [_named(label, names) for label in rows.index]
     counts = [f" ({n:,.0f})" for n in rows["n"]] if "n" in rows.columns and not is_pairs else [""] * len(groups)
-    is_above = not is_pairs and max(map(len, groups)) > room
-    labels = distinct_labels(groups, int(ROOM_ABOVE * style_of(style).label) - 14 if is_above else room)
-    labels = _pair_labels(rows, names, room) if is_pairs else [label + n for label, n in zip(labels, counts)]
-    rows = rows.assign(decided=decided.astype(bool), label=labels)
+    shown = distinct_labels(groups, 2 * room - COUNT)
+    labels = [figures.in_lines(label + n, room) for label, n in zip(shown, counts)]
+    labels = _pair_labels(rows, names, room) if is_pairs else labels
+    turns = [is_otherwise(row) for row in rows.to_dict("records")] if is_pairs else False
+    rows = rows.assign(decided=decided.astype(bool), label=labels, turns=turns)
     of_models = " \u2212 ".join(short(_named(name, names), MAX_MODEL) for name in frame.attrs.get("models", ()))
     display = display_of(frame.attrs.get("metric", ""))
     axis = f"difference of {display.title}" if "metric" in frame.attrs else "difference"
@@ -341,7 +343,7 @@ def difference_plot(
     if is_brief:
         parts = [(*words, part[part["first"] == part["first"].iloc[0]]) for *words, part in parts]
     if limit is None:
-        on_paper, on_screen = (15, 20) if is_above else (15 if "\n" in "".join(labels) else 24, MAX_ROWS)
+        on_paper, on_screen = (15, 20) if "\n" in "".join(labels) else (24, MAX_ROWS)
         limit = on_paper if style == "paper" else on_screen
     check_positive_int("limit", limit, MetricError)
     most = max(1, limit // len(parts))
@@ -358,11 +360,13 @@ def difference_plot(
     which = "the others are undefined" if n_drawn == len(rows) else which
     size = f"{n_drawn:,} of {size}: {which}" if n_drawn < len(frame) else size
     n_open = sum(int(part["low"].isna().sum()) for *_, part in parts)
-    cautions = (f"{n_open:,} without an interval: too few triples",) if n_open and not is_pairs else ()
+    cautions = [f"{n_open:,} without an interval: too few triples"] if n_open and not is_pairs else []
+    cautions += [size] if n_drawn < len(frame) and style == "paper" else []
+    cautions += [f"{OTHERWISE} decided otherwise with separate spreads"] if rows["turns"].any() else []
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
-    figure = figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}", winners, is_above=is_above)
-    return draw(replace(figure, cautions=cautions), style, ax, title)
+    figure = figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}", winners)
+    return draw(replace(figure, cautions=tuple(cautions)), style, ax, title)
 
 
 @names_unknown_arguments(test=f"{GONE}Conover's test tells equal models apart too often; Nemenyi's test is drawn")
@@ -413,10 +417,12 @@ def critical_differences(
     ranks = list(zip(shown, across.table["mean_rank"].tolist()))
     groups = [(models.index(group[0]), models.index(group[-1])) for group in across.groups]
     told = f"; {'bars join models that are not' if groups else 'all models are'} told apart"
-    told += f" (Nemenyi's test, significance level {across.alpha:g})"
+    told += f" (Nemenyi's test, significance level {across.alpha:g}"
+    told += f"; Friedman's test, {p_equals(across.friedman.p_value, across.alpha)})" if across.friedman else ")"
     told = told if across.nemenyi is not None else ", no result of Nemenyi's test"
     difference = None if across.nemenyi is None else across.nemenyi.critical_difference
     x_name = f"mean rank over {counted(n_datasets, 'dataset')} (1 is best)"
+    x_name += "\nbar: not told apart" if groups and style == "paper" else ""
     heading = f"{display_of(across.metric).heading}: mean ranks{told}"
     drawn = figures.rank_diagram(ranks, groups, difference, heading, x_name, 2 if style == "paper" else 1)
     is_weak = difference is not None and n_datasets < FEW_DATASETS
@@ -476,9 +482,9 @@ def precision_recall(
     """Draw the precision-recall curve of each model that is the mean of the curves of its queries.
 
     x is the recall, y is the interpolated precision: the highest at this recall or a higher one. The band shows
-    pointwise 95% intervals of the mean for other queries (normal approximation; queries count as independent). The
-    legend has the area below the drawn curve (trapezoidal rule) with such an interval. Of ten and more models, only the
-    first has a band and an interval.
+    pointwise 95% intervals of the mean for other queries (normal approximation; queries count as independent). Beside
+    a curve stands the area below it (trapezoidal rule) with half the width of such an interval. Of ten and more models,
+    only the first has a band and an interval.
     The dotted line is the mean share of relevant items in the lists: about the precision of a random order.
 
     Parameters
@@ -508,9 +514,10 @@ def precision_recall(
         share = float((found.n_relevant / found.length)[found.n_relevant > 0].mean())
         return f"chance: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
 
-    words = "Precision and recall", "area", "precision_recall needs a list with a relevant item"
+    words = "Precision and recall", "areas", "precision_recall needs a list with a relevant item"
     axes = "recall", "interpolated precision"
-    return draw(_of_queries(lists, names, rows_of, words, axes, chance, style), style, ax, title)
+    figure = _of_queries(lists, names, rows_of, words, axes, chance, style, has_legend=ax is not None)
+    return draw(figure, style, ax, title)
 
 
 @names_unknown_arguments(**ALL_QUERIES)
@@ -523,9 +530,9 @@ def roc(
     irrelevant items, at 101 false positive rates. If a list has 100 items or more, the x axis is logarithmic, since
     answers of use stand among the first items: the curve has steps, at 401 false positive rates from 0.5 / the length
     of the longest list, and its first step is the share of relevant items that stand first; else the axis is linear and
-    the curve starts at (0, 0). The legend has the mean of the areas below the curves of the queries (on linear axes,
-    AUC), in which tied pairs count one half; the intervals are those of `precision_recall`. The dotted line is a random
-    order.
+    the curve starts at (0, 0). Beside a curve stands the mean of the areas below the curves of the queries (on linear
+    axes, AUC), in which tied pairs count one half; the intervals are those of `precision_recall`. The dotted line is a
+    random order.
 
     Parameters
     ----------
@@ -558,7 +565,8 @@ def roc(
 
     words = "ROC", "AUC", "roc needs a list with both relevant and irrelevant items"
     axes = "false positive rate", "true positive rate"
-    return draw(_of_queries(lists, names, rows_of, words, axes, chance, style), style, ax, title)
+    figure = _of_queries(lists, names, rows_of, words, axes, chance, style, has_legend=ax is not None)
+    return draw(figure, style, ax, title)
 
 
 def _area(x: Numbers, y: Numbers) -> Any:
@@ -567,8 +575,9 @@ def _area(x: Numbers, y: Numbers) -> Any:
 
 
 def _of_queries(
-    lists: Curves, names: Names, rows_of: Any, words: Sequence[str], axes: tuple[str, str], chance: Any, style: str
-) -> value.Figure:
+    lists: Curves, names: Names, rows_of: Any, words: Sequence[str], axes: tuple[str, str], chance: Any, style: str,
+    *, has_legend: bool,
+) -> value.Figure:  # fmt: skip
     """Return the mean curves of models; `rows_of` returns places, curves and areas of the queries of lists."""
     named = _models({"mean curve": lists} if isinstance(lists, RankedLists) else lists, names)
     results = [one for one in named.values() if isinstance(one, EvaluationResult)]
@@ -586,7 +595,7 @@ def _of_queries(
     on = f" on {_datasets_of(results)}, filtered" if results else ""
     lines = [(f"{name}, {text}", replace(line, model=m)) for m, (name, (text, line)) in enumerate(zip(curves, levels))]
     shown = levels[:1] if len(dict(levels)) == 1 else lines
-    figure = figures.mean_curves(x, curves, (f"{words[0]}{on}", words[1]), axes, shown)
+    figure = figures.mean_curves(x, curves, (f"{words[0]}{on}", words[1]), axes, shown, has_legend=has_legend)
     return replace(figure, cautions=tuple(_differing(results)))
 
 

@@ -822,7 +822,9 @@ def test_the_caution_about_spreads_says_what_separate_spreads_decide(monkeypatch
         named = f"{', '.join(others[:-1])}{' and ' * (len(others) > 1)}{others[-1]}" if others else ""
         end = f": {named}; report both (spread='separate'), or add seeds" if others else ""
         assert len(others) <= 4
-        assert found.notes[0].endswith(f"; separate spreads decide otherwise in {len(rows) or 'none'} of {tests}{end}")
+        assert found.notes[0].endswith(
+            f"; separate spreads there decide otherwise in {len(rows) or 'none'} of {tests}{end}"
+        )
         lines = str(found).splitlines()
         is_marked = [
             any(row["first"] + " - " + row["second"] in line and f"{row['difference']:+.4f}‡" in line for line in lines)
@@ -833,11 +835,13 @@ def test_the_caution_about_spreads_says_what_separate_spreads_decide(monkeypatch
         assert (f"; {len(rows)} decided otherwise with separate spreads, ‡)" in found.verdict.sentence) == bool(rows)
         assert not apart.differences["separate"].any()
         assert "‡" not in str(apart)
-        assert "separate spreads decide otherwise in" in found.to_latex()
+        assert "separate spreads there decide otherwise in" in found.to_latex()
         assert "add seeds" not in found.to_latex()  # advice for the author
         assert str(found).count("\nnote: SDs over seeds differ") == 1
         seen.add(bool(others))
     assert seen == {True, False}
     runs = cases.runs_of((24,), ("A", "B", "C"), (1, 2, 3), leave_out=[("C", 2, "ring-24"), ("C", 3, "ring-24")])
     note = kg.benchmark(runs, metrics="mrr").notes[0]
-    assert note.endswith("; separate spreads decide otherwise in none of 1 test of models with several runs")  # C has 1
+    assert note.endswith(
+        "; separate spreads there decide otherwise in none of 1 test of models with several runs"
+    )  # C has 1

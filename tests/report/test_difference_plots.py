@@ -79,11 +79,14 @@ def test_models_bars_and_ruler():
     assert right == ["B  2.50", "D  4.00", "1", "2", "3", "4", "critical difference 1.66"]
     assert axes.get_yticks().tolist() == [hangers[0][1][1], hangers[1][1][1]]
     assert [text.xy[1] for text in axes.texts[:2]] == [hangers[2][1][1], hangers[3][1][1]]
-    told = "MRR: mean ranks; bars join models that are not told apart (Nemenyi's test, significance level 0.05)"
+    tests = "Nemenyi's test, significance level 0.05; Friedman's test, p < 0.0001"
+    told = f"MRR: mean ranks; bars join models that are not told apart ({tests})"
     assert title_of(figure) == f"{told} few datasets, so only very large differences show"
     assert axes.get_xlabel() == "mean rank over 8 datasets (1 is best)"
     for more in ({"style": "paper"}, {"title": "own"}):  # a caution is drawn all the same
         assert title_of(plots.critical_differences(across, **more)).endswith("so only very large differences show")
+    paper = plots.critical_differences(across, style="paper").axes[0]
+    assert paper.get_xlabel() == "mean rank over 8 datasets (1 is best)\nbar: not told apart"
     assert "few datasets" not in title_of(plots.critical_differences(made(4, 10)))
 
 
@@ -114,7 +117,8 @@ def test_without_a_test_there_are_no_bars():
     rows = np.random.default_rng(0).normal(scale=0.01, size=(40, 3)) + np.array([0.4, 0.3, 0.2])
     figure = plots.critical_differences(AcrossDatasets.of(pd.DataFrame(rows), "mrr", True))
     assert lines_of(figure.axes[0], "bar") == []
-    assert title_of(figure) == "MRR: mean ranks; all models are told apart (Nemenyi's test, significance level 0.05)"
+    tests = "Nemenyi's test, significance level 0.05; Friedman's test, p < 0.0001"
+    assert title_of(figure) == f"MRR: mean ranks; all models are told apart ({tests})"
 
 
 @pytest.mark.thorough
