@@ -53,7 +53,6 @@ better: the model with the better value
 better_filtered: rivals above the positive, without known answers
 better_raw: rivals above the positive
 bias: shift of batch normalisation
-bins: number of bins of a curve
 bounded: ranks of which only bounds are known
 by: columns to break a result down by
 by_relation: the difference of two models by relation
@@ -262,7 +261,6 @@ predictions: ranked answers, or ranks, of another tool
 predictions_format: file format of predictions
 prefix: text before each name
 prior: share of true triples that probabilities assume
-probabilities: probabilities to draw
 product_norm: batch normalisation of the product
 progress: whether a progress bar is shown
 protocol: everything that changes a number
@@ -335,7 +333,6 @@ split_sizes: triples of each split
 splits: the ranked splits; of a file reader, the files of each split
 spread: how the variance over seeds is estimated
 spreadsheet: protect labels that a spreadsheet reads as formulas
-strategy: how bins of a curve are cut
 strict: whether a gate passes only if it is shown
 style: look of a picture or text
 subject_norm: batch normalisation of the subject

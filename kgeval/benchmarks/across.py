@@ -236,7 +236,8 @@ class AcrossDatasets:
             test, kind = self.friedman, "exact" if self.friedman.is_exact else f"F {self.friedman.f:.2f}"
             found = f"Friedman's test: {p_equals(test.p_value, self.alpha)} ({kind}, chi-square {test.chi2:.2f})"
             size = f"critical difference {self.nemenyi.critical_difference:.2f}, significance level {self.alpha:g}"
-            lines.append(f"{found}; {self._decisions()} ({size} for {counted(len(self.pairs), 'pair')} together)")
+            decisions = self._decisions() if test.p_value <= self.alpha else "no difference found"
+            lines.append(f"{found}; {decisions} ({size} for {counted(len(self.pairs), 'pair')} together)")
         return [printable(line) for line in [*lines, *(f"note: {note}" for note in self.notes)]]
 
     def _order(self) -> list[int]:

@@ -304,9 +304,11 @@ class Benchmark(Compared):
         return latex_table(table, "\n".join(comments), siunitx=siunitx)
 
     def to_markdown(self) -> str:
-        """Return the table in Markdown, then lines about it; a wide table has rows for each dataset, best first."""
+        """Return the table in Markdown, then the verdict and lines about the table; a wide one has rows per dataset."""
         lower_is_better, about = not self.keys[self.metric].higher_is_better, "\n".join(tables.protocol_lines(self))
-        return narrow_markdown(tables.paper_table(self), "dataset", about, lower_is_better)
+        table = tables.paper_table(self, has_doubts=True)
+        table = replace(table, notes=[("", self.verdict.headline), *table.notes])
+        return narrow_markdown(table, "dataset", about, lower_is_better)
 
     @names_unknown_arguments(has_differences="differences=")
     def to_csv(

@@ -131,7 +131,9 @@ def mean_table(benchmark: Benchmark, metrics: Sequence[str] = ()) -> Table:
     return Table(columns, table_notes(benchmark))
 
 
-def paper_table(benchmark: Benchmark, metrics: Sequence[str] = (), *, has_protocol: bool = False) -> Table:
+def paper_table(
+    benchmark: Benchmark, metrics: Sequence[str] = (), *, has_protocol: bool = False, has_doubts: bool = False
+) -> Table:
     """Return the table of means without intervals: rows are models and chance, columns are datasets and metrics.
 
     Parameters
@@ -141,6 +143,8 @@ def paper_table(benchmark: Benchmark, metrics: Sequence[str] = (), *, has_protoc
         Some of the metrics, by default all.
     has_protocol : bool
         Whether the last note has the protocol beside the numbers of ranks.
+    has_doubts : bool
+        Whether there is a note on spreads over the seeds that differ much.
     """
     cells, metrics = mean_cells(benchmark), metrics or list(benchmark.keys)
     models = [*benchmark.across().models, CHANCE]
@@ -152,7 +156,7 @@ def paper_table(benchmark: Benchmark, metrics: Sequence[str] = (), *, has_protoc
     sizes = {name: len(alignment.rows[0]) for name, alignment in benchmark.alignments.items()}
     results = list(benchmark.results.values()) if has_protocol else []
     about_ranks = ranks_words(sizes, results, ties_line(benchmark.keys))
-    doubts = [note.removesuffix(ADVICE) for note in benchmark.notes if has_protocol and note.startswith(UNEQUAL_SDS)]
+    doubts = [note.removesuffix(ADVICE) for note in benchmark.notes if has_doubts and note.startswith(UNEQUAL_SDS)]
     return Table(columns, [*table_notes(benchmark, metrics), *(("", text) for text in (*doubts, about_ranks))])
 
 
@@ -173,7 +177,7 @@ def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> tuple[Table, list[s
 
     first, *others = benchmark.keys
     lower_is_better = not benchmark.keys[first].higher_is_better
-    tables = [paper_table(benchmark, metrics, has_protocol=True) for metrics in ([], [first])]
+    tables = [paper_table(benchmark, metrics, has_protocol=True, has_doubts=True) for metrics in ([], [first])]
     tables = [one for table in tables for one in (table, long_table(table, "dataset", lower_is_better))]
     chosen = min(tables, key=misfit)
     return chosen, [] if chosen in tables[:2] else [display_of(metric).heading for metric in others]
@@ -224,13 +228,13 @@ def best_pairs(benchmark: Benchmark) -> Table | None:
 
 
 def _loss(benchmark: Benchmark, row: Mapping[Any, Any]) -> Cell:
-    """Return the relation on which the first model of a pair loses most; bold if decided; empty if not known."""
+    """Return the relation on which the first model of a pair loses most; empty if not known."""
     frame = benchmark.relations.get(row["dataset"])
     if frame is None or frame.attrs["models"] != (row["first"], row["second"]):
         return Cell()
     said = moved_words(frame, benchmark.metric, verbs=(None, ""))
-    relation, _, note = said.removesuffix(")").removesuffix(", undecided").rpartition(" (")
-    return Cell(relation or "no relation", note=note, is_best=bool(said) and not said.endswith(", undecided)"))
+    relation, _, note = said.removesuffix(")").rpartition(" (")
+    return Cell(relation or "no relation", note=note)
 
 
 def _first_pairs(rows: Rows) -> Rows:
@@ -272,7 +276,9 @@ def table_notes(benchmark: Benchmark, metrics: Sequence[str] = ()) -> list[Note]
     several, numbers = sorted({n for n in counts if n > 1}), "one run each"
     if several:
         seeds = f"{several[0]} to {several[-1]} seeds" if len(several) > 1 else f"{several[0]} seeds"
-        one_run = f"; without ±: one run{borrowed_spread(benchmark.table, benchmark.terms)}" if 1 in counts else ""
+        one_run = (
+            f"; a model without ±: one run{borrowed_spread(benchmark.table, benchmark.terms)}" if 1 in counts else ""
+        )
         numbers = f"mean ± standard deviation over {seeds}{one_run}"
     shown = map(display_of, metrics or benchmark.keys)
     lower = [one.heading for one in shown if one.lower_is_better]

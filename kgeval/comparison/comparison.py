@@ -189,13 +189,13 @@ class Comparison(Compared):
         return values_text(self, "latex", intervals=intervals)
 
     @names_unknown_arguments()
-    def to_markdown(self, *, intervals: bool = True) -> str:
-        """Return the table of `to_latex` in Markdown.
+    def to_markdown(self, *, intervals: bool | None = None) -> str:
+        """Return the table of `to_latex` in Markdown, then the verdict and lines about the numbers.
 
         Parameters
         ----------
-        intervals : bool
-            As in `to_latex`.
+        intervals : bool, optional
+            As in `to_latex`; by default up to five models have intervals.
         """
         return values_text(self, "markdown", intervals=intervals)
 

@@ -20,6 +20,7 @@ from kgeval.results.evaluation_result import ranks_words
 if TYPE_CHECKING:  # these modules import this one
     from kgeval.comparison.comparison import Comparison
 
+MAX_BESIDE = 5  # models whose intervals stand in Markdown
 MARK = "†"  # significantly better than every other model
 
 
@@ -72,15 +73,18 @@ def values_text(comparison: Comparison, style: str, screen: Screen = PIPE, inter
     screen : Screen
         For the style ``"table"``.
     intervals : bool, optional
-        As in `shown_values`; by default LaTeX has none, so that five models and four metrics fit a column of text.
+        As in `shown_values`; by default LaTeX has none, so that five models and four metrics fit a column of text, and
+        Markdown none of more than `MAX_BESIDE` models.
     """
-    has_intervals = style != "latex" if intervals is None else intervals
+    is_wide = style == "latex" or (style == "markdown" and len(comparison.names) > MAX_BESIDE)
+    has_intervals = not is_wide if intervals is None else intervals
     table, ties = shown_values(comparison, has_intervals), ties_line(comparison.keys)
     if style in ("latex", "markdown"):
         sizes = {comparison.results[0].facts["dataset"]: len(comparison.alignment.rows[0])}
         said = ranks_words(sizes, comparison.results if style == "latex" else [], ties)
-        level = [f"in brackets: {100 * comparison.terms.confidence:g}% interval"] if has_intervals else []
-        table = replace(table, notes=[*(("", text) for text in level), *table.notes, ("", said)])
+        first = [comparison.verdict.parts[0]] if style == "markdown" else []
+        first += [f"in brackets: {100 * comparison.terms.confidence:g}% interval"] if has_intervals else []
+        table = replace(table, notes=[*(("", text) for text in first), *table.notes, ("", said)])
     return drawn(table, style, screen, protocol_comment(zip(comparison.names, comparison.results), ties))
 
 

@@ -297,7 +297,7 @@ def _of_one(name: str, result: EvaluationResult, key: Key) -> Verdict:
         of_sides = {side: result.interval(str(replace(key, side=side)), confidence=CONFIDENCE) for side in SIDES}
         if max(one.low for one in of_sides.values()) > min(one.high for one in of_sides.values()):
             values = [f"{written(one.value, decimals)} on the {side} side" for side, one in of_sides.items()]
-            parts.append(" and ".join(values))
+            parts.append(f"{display_of(label).heading} {' and '.join(values)}")
     places = best_and_worst(result, ranks, key, decimals)
     return Verdict((*parts, *([places] if places else [])), "one", (name,), label)
 

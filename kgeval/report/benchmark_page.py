@@ -234,7 +234,7 @@ def _where(benchmark: Benchmark, models: Sequence[str]) -> list[page.Section]:
     rows = pd.concat(parts.values())
     caption = (
         f"{heading_of(metric)}, means over the runs: the {N_MOVED} largest contributions (to the difference over all "
-        "ranks) to gains, then to losses, decided ones first. Bold: decided, the corrected interval excludes 0; pale: "
+        "ranks) to gains, then to losses, decided ones first. Bold: decided, the corrected interval excludes 0; faint: "
         "undecided."
     )
     table = Table(charts.moved_columns(rows, metric), caption=caption, name="where", groups=groups, kind="gains")

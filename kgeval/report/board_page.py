@@ -38,6 +38,7 @@ NO_TEST = (
     "kgeval compare (one run of each model) or kgeval benchmark (several seeds), with the results (.kgeval)."
 )
 VALUES = "One run: interval over test triples; several seeds: mean ± SD."
+MARKS = "Dot: one run with its interval, or the mean of the seeds (short lines)."
 COPIED = " Copied?: share of test triples that train may give away."
 
 
@@ -200,11 +201,11 @@ def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:
     found = [({of[0].model: of for of in one.best_of_models}, one.metrics[0]) for one in tables if one.ranked]
     rows_of, metrics = [rows for rows, _ in found], {of for _, of in found}
     is_apart = len({one.dataset for one in tables}) == len(tables) == len(found)
-    if not (1 < len(found) <= MAX_BESIDE and is_apart and len(metrics) == 1):
+    missing = {model: sum(model not in rows for rows in rows_of) for model in chain(*rows_of)}
+    models = [model for model in missing if missing[model] < len(found) - 1]  # on several datasets
+    if not (len(models) > 1 < len(found) <= MAX_BESIDE and is_apart and len(metrics) == 1):
         return []
-    (metric,) = metrics
-    digits, models = display_of(metric).decimals, list(dict.fromkeys(chain(*rows_of)))
-    missing = {model: sum(model not in rows for rows in rows_of) for model in models}
+    (metric,), digits = metrics, display_of(min(metrics)).decimals
     # The places are those among the models that miss no more tables.
     places = {m: [[*(k for k in rows if missing[k] <= missing[m]), m].index(m) for rows in rows_of] for m in models}
     shown = sorted(models, key=lambda model: (missing[model], sum(places[model])))[:MAX_MODELS]
@@ -215,8 +216,8 @@ def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:
             gap, cell = _gap(value - best, metric), _value(row, metric, digits, has_ties=False)
             cells[of] = replace(cell, interval="", is_best=value == best, note=gap if value != best else "leads")
         columns.append(Column(name, [cells.get(of, Cell("-")) for of in shown]))
-    of_all = f"{len(shown)} of {counted(len(models), 'model')}" if len(shown) < len(models) else "all models"
-    caption = f"{heading_of(metric)}, distance to the leader: {of_all}, those on most datasets first, then by places."
+    which = f"{len(shown)} of {len(models):,} models" if len(shown) < len(models) else "models"
+    caption = f"{heading_of(metric)}, distance to the leader below: {which} on several datasets, by places."
     return [Table(columns, caption=caption, name="matrix", kind="matrix sortable")]
 
 
@@ -227,7 +228,7 @@ def _table_section(one: BoardTable, place: int, name: str) -> page.Section:
     """Return the section of a table: its protocol and its rows."""
     metric = one.metrics[0] if one.metrics else "mrr"
     parts: list[page.PagePart] = [page.Text(with_capital(one.caution), "caution")] if one.caution else []
-    caption = f"Table {place}: {printable(one.dataset)}, best {heading_of(metric)} first."
+    caption = f"Table {place}: {printable(one.dataset)}, best {heading_of(metric)} first. {MARKS}"
     rows = _rows_table(one.rows, one.metrics, caption, f"board-{place}", "sortable board")
     return page.Section(f"table-{place}", name, [*parts, page.Text(f"Protocol: {one.heading}."), rows])
 

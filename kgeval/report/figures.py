@@ -30,7 +30,6 @@ MIN_TIED = 0.05  # share of the ranks of a model that tie with a rival, from whi
 MARKED = tuple(step * 10**power for power in range(9) for step in (1, 3))  # values of k that have a marker
 MIN_RANKS, MANY_POINTS = 10, 22  # a group with fewer ranks has an open mark, a curve of so many points no markers
 DECIDED = (("decided", Dots((), 0, (True,))), ("undecided", Dots((), 0, (False,))))
-DIAGONAL = Line(((0.0, 0.0), (1.0, 1.0)), kind="dotted")
 LANE = 0.84  # width of the bars of a bin
 Z_95 = 1.96  # the normal quantile of 95% intervals
 Data = Mapping[str, Any]
@@ -66,7 +65,7 @@ def rank_distribution(names: Sequence[str], found: Data, title: str) -> Figure:
     x = Axis.of_rows(list(map(brief_bin, bins)), "filtered rank", is_falling=False)
     said = [f" ({share:.0%} tied)" if share >= MIN_TIED else "" for share in tied.sum(axis=1)]
     legend: list[tuple[str, Mark]] = [(name + more, Bars((), m)) for m, (name, more) in enumerate(zip(names, said))]
-    legend += [("pale: tied with a rival", Bars((), None, "pale"))] if tied.any() else []
+    legend += [("faint: tied with a rival", Bars((), None, "pale"))] if tied.any() else []
     y = Axis("share of ranks", 0.0, top, ticks_of(0.0, top, 6))
     title += ", with 95% intervals" if np.isfinite(limits).any() else ""
     return Figure(title, (Panel(x, y, tuple(bars)),), tuple(legend))
@@ -333,31 +332,6 @@ def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str,
     kinds = {bool(one) for _, _, rows in panels for one in rows["decided"]}
     legend = [(name, Dots((), of, (True,))) for of, name in enumerate(winners)] + [("open: undecided", DECIDED[1][1])]
     return Figure(title, tuple(made), tuple(legend) if winners else DECIDED if len(kinds) > 1 else ())
-
-
-def calibration(table: pd.DataFrame, title: str, *, has_counts: bool) -> Figure:
-    """Return the observed share of positives over the mean probability of each bin, and the bins as bars below.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        The bins that are not empty, from `kgeval.metrics.pointwise.reliability_curve`.
-    title : str
-    has_counts : bool
-        Whether to draw the bars.
-    """
-    curve = points_of(table["mean_probability"], table["observed"])
-    per_bin = Line(curve, 0, marked=tuple(range(len(curve))))
-    x = Axis.of_values("mean probability per bin", [0.0, 1.0], unit=True)
-    y = Axis.of_values("share of positives", [0.0, 1.0], unit=True)
-    panels = [Panel(x, y, (DIAGONAL, per_bin))]
-    if has_counts:
-        top = float(table["n"].max())
-        ends = zip(table["low"], np.maximum(table["high"], table["low"] + 0.002), table["n"])
-        bars = Bars(tuple((low, 0.0, high, float(n)) for low, high, n in ends), 0)
-        counts = Axis("examples", 0.0, 1.08 * top, ticks_of(0.0, top, 3))
-        panels = [Panel(Axis("", x.low, x.high, x.ticks), y, (DIAGONAL, per_bin)), Panel(x, counts, (bars,), 5.0)]
-    return Figure(title, tuple(panels), (("per bin", per_bin), ("calibrated", DIAGONAL)))
 
 
 def mean_curves(

@@ -19,7 +19,6 @@ from kgeval.report.page_values import drawn, shows_chance
 from kgeval.results.display import tie_ends
 from kgeval.results.rank_table import CONFIDENCE
 
-BESIDE = "hits@10"  # the metric beside the MRR of one model
 N_NAMED, MAX_PAIRED = 2, 3  # relations with the largest gains that a sentence names; models with a line for each pair
 
 
@@ -35,9 +34,9 @@ def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Sectio
         The tables of metrics, which one model has here.
     """
     first, *rest = report.verdict.parts
-    beside = numbers_of(report.results[0], BESIDE)[0]
+    beside = numbers_of(report.results[0], "hits@10")[0]
     if len(report.names) == 1 and report.metric == "mrr" and math.isfinite(beside[0]):
-        first += f"; {display_of(BESIDE).heading} {estimate(beside)}"
+        first += f"; hits@10 {estimate(beside)}"
     details = [f"{with_capital('; '.join(rest), report.names)}."] if rest else []
     for name, label in report.relation_labels.items():  # a label that is shown has one short form in all sentences
         details = [text.replace(shown_name(name), label) for text in details]

@@ -121,8 +121,7 @@ def all_tests(report: Report) -> list[PagePart]:
     columns = [column for column in shown.columns[len(pairs) > 1 :] if not column.is_drawn]  # metrics share no axis
     sizes = {(row["n"], row["n_clusters"]) for row in rows}
     caption = f"Paired comparison of the models. Detectable: {DETECTABLE}"
-    if len(sizes) == 1:
-        caption += " {} ranks in {} clusters.".format(*map(count_text, *sizes))
+    caption += " {} ranks in {} clusters.".format(*map(count_text, *sizes)) if len(sizes) == 1 else ""
     groups = list(pairs.items()) if len(pairs) > 1 else []
     table = replace(shown, columns=columns, caption=caption, name="tests", groups=groups, kind="tall")
     return [Lines([line for line in comparison.header() if not line.startswith("note: ")]), table]

@@ -35,13 +35,13 @@ def distributions(report: Report) -> Section:
     if len(report.names) > MAX_BESIDE:
         shares += f" Line: {CONFIDENCE:.0%} interval of hits@1.{' Tied: with a rival.' * any(map(any, found['tied']))}"
     elif any(map(any, found["tied"])):
-        shares += " Pale: ranks that tie with a rival."
+        shares += " Faint: ranks that tie with a rival."
     n_left = sum(found["totals"]) - sum(map(sum, found["counts"]))
     shares += f" {n_left:,} bounded or unknown ranks are in no bin." if n_left else ""
     is_table = len(report.names) >= MANY_CURVES
     text = f"hits@k: share of ranks up to k.{'' if is_table else f' Bands: {CONFIDENCE:.0%} intervals.'}"
-    if any(hits["bounds"]):
-        text += f" Where ranks are bounded, {'there is no value' if is_table else 'the band shows the bounds'}."
+    bounds = "there is no value" if is_table else "the band shows the bounds"
+    text += f" Where ranks are bounded, {bounds}." if any(hits["bounds"]) else ""
     figures = [
         Figure(partial(svg, rank_distribution(report.names, found, "Share of ranks in each bin")), shares),
         Figure(partial(svg, hits_curve(report.names, hits, "hits@k")), text),

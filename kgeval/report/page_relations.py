@@ -16,7 +16,7 @@ from kgeval.display.html_tables import label
 from kgeval.display.table import Cell, Column, Table
 from kgeval.metrics.default_metrics import PLAIN_METRICS
 from kgeval.metrics.grammar import display_of
-from kgeval.report.document import PagePart, Section, Text
+from kgeval.report.document import Section, Text
 from kgeval.report.page_report import Report, decided_text, group_numbers, rows_of
 from kgeval.report.page_triples import Triple, disagreements, query, rank_text, worst_ranks
 from kgeval.results.rank_table import CONFIDENCE
@@ -59,14 +59,13 @@ def relations(report: Report) -> Section:
             facts[i]["data_sure"] = "first" if cell.numbers[0] > 0 else "second"
     caption = f"{display_of(key).heading} of each relation, {CONFIDENCE:.0%} intervals (filtered ranks, both sides)."
     hint = f"on which {report.short(0)} and {report.short(1)} disagree most" if report.pairs else "with the worst ranks"
-    hint = f"Click a relation for its other metrics and the triples {hint}."
     caption += f" {decided_text(len(report.pairs[0].relations), 'relations')}" if first else ""
     table = Table(columns, caption=caption, name="relations", opened=opened, facts=facts, kind="sortable tall narrow")
     left = len(report.all_relations) - len(labels)
     text = f'{count_text(left)} relations with fewer ranks are left out; result.by("relation") returns all.'
-    parts: list[PagePart] = [Text(hint, "hint"), _filters(report, patterns, bool(first))]
-    parts += [*([Text(text)] if left else []), table]
-    return Section("relations", "Relations", parts)
+    hints = Text(f"Click a relation for its other metrics and the triples {hint}.", "hint")
+    filters = _filters(report, patterns, bool(first))
+    return Section("relations", "Relations", [hints, filters, *([Text(text)] if left else []), table])
 
 
 def patterns_of(report: Report) -> list[str]:

@@ -326,7 +326,7 @@ def decided_text(n: int, groups: str) -> str:
     Examples
     --------
     >>> decided_text(18, "relations")
-    'Intervals are corrected for the 18 relations (Bonferroni). Bold: decided, the interval excludes 0.'
+    'Intervals of differences are corrected for the 18 relations (Bonferroni). Bold: decided, the interval excludes 0.'
     """
-    corrected = f"Intervals are corrected for the {count_text(n)} {groups} (Bonferroni)"
+    corrected = f"Intervals of differences are corrected for the {count_text(n)} {groups} (Bonferroni)"
     return f"{corrected}. Bold: decided, the interval excludes 0."

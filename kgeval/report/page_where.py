@@ -64,7 +64,7 @@ def gains(report: Report, pair: Pair) -> Table:
     names = f"{report.short(pair.first)} - {report.short(pair.second)}"
     caption = (
         f"Relations that move the difference in {report.heading} most, {names}. Size: the contribution (share of ranks "
-        f"x difference; adds up), pale: undecided. {decided_text(len(pair.relations), 'relations')}"
+        f"x difference; adds up), faint: undecided. {decided_text(len(pair.relations), 'relations')}"
     )
     groups.append(("together", len(ends)))
     columns = charts.moved_columns(shown, report.metric, sums)

@@ -40,7 +40,6 @@ from kgeval.display.html_tables import short
 from kgeval.errors import MetricError
 from kgeval.metrics import parse
 from kgeval.metrics.grammar import display_of
-from kgeval.metrics.pointwise import reliability_curve
 from kgeval.metrics.retrieval.base import check_lists
 from kgeval.metrics.retrieval.curves import interpolated_precisions, roc_curves
 from kgeval.metrics.retrieval.lists import RankedLists
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "calibration_curve",
     "critical_differences",
     "degree_curve",
     "difference_plot",
@@ -70,7 +68,11 @@ __all__ = [
 ]
 __dir__ = shows_only(__all__)
 
-__getattr__ = answers_old_names("kgeval.report.plots", steps="print(kgeval.metrics.retrieval.steps(...)): the table")
+__getattr__ = answers_old_names(
+    "kgeval.report.plots",
+    steps="print(kgeval.metrics.retrieval.steps(...)): the table",
+    calibration_curve="sklearn.calibration.CalibrationDisplay.from_predictions(labels, probabilities)",
+)
 
 Ranked = Results | Comparison | Benchmark
 GroupTables = Ranked | pd.DataFrame | Sequence[EvaluationResult | pd.DataFrame]
@@ -428,44 +430,6 @@ def critical_differences(
     is_weak = difference is not None and n_datasets < FEW_DATASETS
     cautions = ("few datasets, so only very large differences show",) * is_weak
     return draw(replace(drawn, cautions=cautions), style, ax, title)
-
-
-@names_unknown_arguments()
-def calibration_curve(
-    labels: npt.ArrayLike,
-    probabilities: npt.ArrayLike,
-    *,
-    bins: int = 10,
-    strategy: str = "width",
-    style: str = "screen",
-    ax: Axes | None = None,
-    title: str | None = None,
-) -> Figure:
-    """Draw a calibration curve, with one point for each bin of probabilities.
-
-    x is the mean probability of the examples in the bin; y is the share of positives among these examples. A bar chart
-    below the curve shows the number of examples in each bin; it is left out with `ax`.
-
-    Parameters
-    ----------
-    labels, probabilities, bins, strategy
-        As in `kgeval.metrics.pointwise.reliability_curve`. Empty bins are not drawn.
-    style, ax, title
-        See `kgeval.report.plots`.
-
-    Raises
-    ------
-    MetricError
-        If there is no example.
-    ScoreError
-        If a probability is NaN or lies outside [0, 1].
-    """
-    table = reliability_curve(labels, probabilities, bins, strategy)
-    filled = table[table["n"] > 0]
-    n = filled["n"].sum()
-    gap = (filled["n"] * (filled["mean_probability"] - filled["observed"]).abs()).sum() / n
-    heading = f"Calibration: n = {n:,} examples, {len(filled)} of {len(table)} bins filled, ECE {gap:.4f}"
-    return draw(figures.calibration(filled, heading, has_counts=ax is None), style, ax, title)
 
 
 @names_unknown_arguments(**ALL_QUERIES)

@@ -234,10 +234,8 @@ def test_a_missing_value_is_a_dash(runs):
     assert rows[2][2].count(r"\pm") == rows[2][2].count(r"\phantom{$\pm$") == 1  # invisible
     assert cells_of(found.to_latex(siunitx=True))[3][2] == "{-}"
     assert found.to_markdown().splitlines()[3].endswith("| - |")
-    assert (
-        r"mean $\pm$ standard deviation over 3 seeds; without $\pm$: one run, tested with the spread of the others\par"
-        in found.to_latex()
-    )
+    said = "one run, tested with the spread of the others"
+    assert rf"mean $\pm$ standard deviation over 3 seeds; a model without $\pm$: {said}\par" in found.to_latex()
 
 
 def test_markdown_has_rows_for_each_dataset(bench):
@@ -458,9 +456,12 @@ def test_a_single_run_beside_several_is_told_everywhere():
     runs = cases.runs_of((12,), ("A",)) | cases.runs_of((12,), ("B",), (1,))
     found = kg.benchmark(runs, metrics="mrr")
     said = "one run, tested with the spread of the others"
-    assert rf"mean $\pm$ standard deviation over 3 seeds; without $\pm$: {said}\par" in found.to_latex().splitlines()
+    assert (
+        rf"mean $\pm$ standard deviation over 3 seeds; a model without $\pm$: {said}\par"
+        in found.to_latex().splitlines()
+    )
     for text in (found.to_markdown(), text_table(mean_table(found))):
-        assert f"mean ± standard deviation over 3 seeds; without ±: {said}" in text.splitlines()
+        assert f"mean ± standard deviation over 3 seeds; a model without ±: {said}" in text.splitlines()
     note = "one run of B on ring-12: how much these values vary with the seed is unknown"
     assert f"{note}, tested with the spread of the others" in found.notes
     assert note in kg.benchmark(runs, metrics="mrr", spread="separate").notes

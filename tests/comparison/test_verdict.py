@@ -822,6 +822,9 @@ def test_sides_that_differ_are_said_of_one_model():
     dataset = kg.Dataset.from_arrays(test=[[s, 0, s + 1] for s in range(40)], n_entities=41, n_relations=1)
     apart = kg.evaluate(lambda s, p, o: -np.abs(o - s - 1) - 1000.0 * s, dataset, progress=False)
     of_subjects = sum(1 / (s + 1) for s in range(40)) / 40
-    assert f"; {of_subjects:.4f} on the subject side and 1.0000 on the object side" in verdict_of({"A": apart}).sentence
+    assert (
+        f"; MRR {of_subjects:.4f} on the subject side and 1.0000 on the object side"
+        in verdict_of({"A": apart}).sentence
+    )
     alike = kg.evaluate(lambda s, p, o: -np.abs(o - s - 1), dataset, progress=False)
     assert "side" not in verdict_of({"A": alike}).sentence

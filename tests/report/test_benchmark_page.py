@@ -305,7 +305,8 @@ def test_where_the_best_model_gains_and_loses(reader, tmp_path):
     for dataset in benchmark.datasets:
         frame = benchmark.by("relation", dataset, *benchmark.values[dataset].sort_values(ascending=False).index[:2])
         lost = [(name, row) for name, row in frame.iterrows() if row["contribution"] < 0][:1]
-        words = [f"{name}{row['difference']:+.4f} over {row['n']} ranks" for name, row in lost]
+        open_ = [", undecided" * (not row["decided"]) for _, row in lost]
+        words = [f"{name}{row['difference']:+.4f} over {row['n']} ranks{of}" for (name, row), of in zip(lost, open_)]
         losses.append((words or ["no relation"])[0])
         for sign in (1, -1):
             of_side = frame[sign * frame["contribution"] > 0]

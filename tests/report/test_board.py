@@ -419,7 +419,7 @@ def test_the_headline_names_the_leaders(card, tmp_path):
 
 
 def test_a_few_tables_stand_beside_each_other(card, tmp_path):
-    """A row per model, by the sum of the places: B 0 + 1, A 1 + 0 (ahead on the second), C 2 (not there) + 2."""
+    """A row per model on several datasets, by the sum of the places: B 0 + 1, A 1 + 0 (ahead on the second)."""
     path, runs = tmp_path / "board.html", [card("C", 1, 0.1), card("B", 1, 0.2), card("A", 1, 0.3), card("A", 2, 0.4)]
     write_board(runs, path)
     assert "matrix" not in Reader(path).tables
@@ -431,7 +431,6 @@ def test_a_few_tables_stand_beside_each_other(card, tmp_path):
     assert [[text for text, _ in row] for row in reader.rows("matrix")] == [
         ["B", "0.6000leads", "0.2000-0.1500"],
         ["A", "0.5000-0.1000", "0.3500 ± 0.0707leads"],  # of 0.3 and 0.4: 0.1 / sqrt(2)
-        ["C", "-", "0.1000-0.2500"],
     ]
     assert headline_of(path) == "B leads on other; A leads on toy (not tested)"
     assert [row[0][0] for row in reader.rows("leaders")] == ["other", "toy"]
@@ -443,7 +442,8 @@ def test_a_few_tables_stand_beside_each_other(card, tmp_path):
     rows = reader.rows("matrix")
     best = [[row[0][0] for row in rows if "best" in (row[place][1].get("class") or "")] for place in (1, 2)]
     assert best == [["B"], ["A"]]
-    assert reader.tables["matrix"]["caption"].startswith("MRR, distance to the leader: all models, those on ")
+    caption = "MRR, distance to the leader below: models on several datasets, by places."
+    assert reader.tables["matrix"]["caption"] == caption
     write_board([*others, *runs, card("D", 1, 0.9, sides="object")], path, overwrite=True)  # two tables of a dataset
     assert "matrix" not in Reader(path).tables
     two = card("C", 1, 0.6, dataset="1" * 64)  # equal to B
@@ -451,10 +451,18 @@ def test_a_few_tables_stand_beside_each_other(card, tmp_path):
     write_board([*others, two, *runs], path, overwrite=True)
     shown = {row[0][0]: "best" in (row[1][1].get("class") or "") for row in Reader(path).rows("matrix")}
     assert shown == {"A": False, "B": True, "C": True}
-    write_board([*others, *(card(f"M{i:02}", 1, 0.3 + 0.01 * i) for i in range(20))], path, overwrite=True)
+    many = [card(f"M{i:02}", 1, 0.3 + 0.01 * i) for i in range(20)]
+    write_board([*others, *many], path, overwrite=True)  # no model on both
+    assert "matrix" not in Reader(path).tables
+    copies = [card(f"M{i:02}", 1, 0.1 + 0.01 * i, dataset="1" * 64) for i in range(20)]
+    for one in copies:
+        one.content["dataset"]["name"] = "other"
+    write_board([*copies, *many], path, overwrite=True)
     reader = Reader(path)
     assert [row[0][0] for row in reader.rows("matrix")] == [f"M{i:02}" for i in range(19, 4, -1)]
-    assert reader.tables["matrix"]["caption"].startswith("MRR, distance to the leader: 15 of 22 models, those on ")
+    assert reader.tables["matrix"]["caption"].startswith(
+        "MRR, distance to the leader below: 15 of 20 models on several "
+    )
 
 
 def test_where_the_leader_of_most_tables_does_not_lead(card, tmp_path):

@@ -14,7 +14,7 @@ import pytest
 from made_results import replaced
 
 import kgeval
-from kgeval import DataError, Dataset, MetricError, MissingExtra, ScoreError
+from kgeval import DataError, Dataset, MetricError, MissingExtra
 from kgeval.display.html import N_COLOURS, N_PATTERNS, patterns
 from kgeval.display.html_tables import short
 from kgeval.errors import ProtocolError
@@ -132,7 +132,7 @@ def test_rank_distribution(drawing, results):
     )
     shares = [(result.table["tied_filtered"] > 0).mean() for result in results]
     assert legend_texts(axes) == [
-        *(f"{name} ({share:.0%} tied)" for name, share in zip(NAMES, shares)), "pale: tied with a rival",
+        *(f"{name} ({share:.0%} tied)" for name, share in zip(NAMES, shares)), "faint: tied with a rival",
     ]  # fmt: skip
 
 
@@ -142,9 +142,9 @@ def test_ties_are_pale_and_their_share_is_in_the_legend(drawing, results):
     table.loc[:11, ["better_filtered", "tied_filtered"]] = [1, 2]
     table.loc[12:13, ["better_filtered", "tied_filtered"]] = [5, 2]
     axes = plots.rank_distribution(replaced(results[0], table=table), ["one"]).axes[0]
-    assert legend_texts(axes) == ["one (23% tied)", "pale: tied with a rival"]
+    assert legend_texts(axes) == ["one (23% tied)", "faint: tied with a rival"]
     few = replaced(results[0], table=table.assign(tied_filtered=[2] * 2 + [0] * 58))
-    assert legend_texts(plots.rank_distribution(few, ["few"]).axes[0]) == ["few", "pale: tied with a rival"]
+    assert legend_texts(plots.rank_distribution(few, ["few"]).axes[0]) == ["few", "faint: tied with a rival"]
     assert np.array(boxes_of(axes)[-2:]) == pytest.approx(np.array([(0.58, 0.0, 0.84, 0.2), (1.58, 0.0, 0.84, 2 / 60)]))
 
 
@@ -540,24 +540,6 @@ def test_names_of_tables(drawing):
     assert str(caught.value) == "names must be 2 different words, one for each table; got ['a', 'a']"
 
 
-def test_calibration_curve_by_hand(drawing):
-    """Bins [0, .5): p .1, .3, one positive of two; [.5, 1]: p .7, .9, all positive. ECE (|.4 - 1| + |1.6 - 2|) / 4."""
-    figure = plots.calibration_curve([0, 1, 1, 1], [0.1, 0.3, 0.7, 0.9], bins=2)
-    axes, below = figure.axes
-    assert np.array(xy(axes.lines[1])) == pytest.approx(np.array([[0.2, 0.5], [0.8, 1.0]]))
-    assert xy(axes.lines[0]) == [[0.0, 0.0], [1.0, 1.0]]
-    assert title_of(figure) == "Calibration: n = 4 examples, 2 of 2 bins filled, ECE 0.2500"
-    assert [(bar.get_x(), bar.get_width(), bar.get_height()) for bar in below.patches] == [(0.0, 0.5, 2), (0.5, 0.5, 2)]
-    assert (below.get_xlabel(), below.get_ylabel()) == ("mean probability per bin", "examples")
-    assert legend_texts(axes) == ["per bin", "calibrated"]
-    sparse = plots.calibration_curve([1, 0], [0.95, 0.96])
-    assert np.array(xy(sparse.axes[0].lines[1])) == pytest.approx(np.array([[0.955, 0.5]]))
-    with pytest.raises(MetricError, match="reliability_curve needs at least one example; got none"):
-        plots.calibration_curve([], [])
-    with pytest.raises(ScoreError):
-        plots.calibration_curve([1, 0], [0.5, NAN])
-
-
 def areas_in(axes):
     """The names and areas beside the curves of an axes, in the order of the models."""
     return [re.sub("\n|  ", ": ", text.get_text()) for text in axes.texts]
@@ -936,7 +918,7 @@ def test_no_marker_is_cut(drawing, results):
 def test_the_legend_of_pale_bars_has_the_colour_of_no_model(drawing, results):
     without = replaced(results[0], table=results[0].table.assign(tied_filtered=0))
     figure = plots.rank_distribution([without, results[1]], ["a", "b"])
-    pale = figure.legends[0].get_patches()[legend_texts(figure.axes[0]).index("pale: tied with a rival")]
+    pale = figure.legends[0].get_patches()[legend_texts(figure.axes[0]).index("faint: tied with a rival")]
     assert (drawing.colors.to_hex(pale.get_facecolor()), pale.get_alpha()) == (figure_matplotlib.INK, 0.35)
 
 
@@ -1060,7 +1042,7 @@ def test_labels_are_no_formulas(drawing, results, tmp_path):
         assert shown
         assert not any(text.get_parse_math() for text in shown)
     named = [text.partition(" (")[0] for text in legend_texts(figures[0].axes[0])]
-    assert named == [bad[0], "_$x$\\x1b[1m", "pale: tied with a rival"]
+    assert named == [bad[0], "_$x$\\x1b[1m", "faint: tied with a rival"]
 
 
 def test_many_models_can_be_told_apart_in_grey():
@@ -1178,7 +1160,6 @@ DRAWN = {
     "hits_curve": lambda results, **more: plots.hits_curve(results, **more),
     "relation_comparison": lambda results, **more: plots.relation_comparison(FRAME, **more),
     "degree_curve": lambda results, **more: plots.degree_curve(FRAME, **more),
-    "calibration_curve": lambda results, **more: plots.calibration_curve([0, 1], [0.1, 0.9], **more),
     "precision_recall": lambda results, **more: plots.precision_recall(from_ranking([1, 0]), **more),
     "roc": lambda results, **more: plots.roc(from_ranking([1, 0]), **more),
     "difference_plot": lambda results, **more: plots.difference_plot(
