@@ -132,10 +132,8 @@ class AcrossDatasets:
             found = friedman(array)
             reason = found.reason
             if not reason and found.smallest_p > 1.0 - confidence:
-                reason = (
-                    f"with {n} datasets no outcome could be significant: the smallest possible p-value of Friedman's "
-                    f"test is {p_text(found.smallest_p, 1.0 - confidence)}"
-                )
+                least = p_text(found.smallest_p, 1.0 - confidence)
+                reason = f"with {n} datasets no outcome could be significant: Friedman's p is {least} or more"
             tests = {} if reason else {"friedman": found, "nemenyi": nemenyi(array, confidence)}
         few = f"with {n} datasets only very large differences are found, and the p-values of pairs are approximations"
         of_tests = [f"no test over datasets: {reason}"] if reason else [few] * (n < FEW_DATASETS)
@@ -236,7 +234,7 @@ class AcrossDatasets:
             test, kind = self.friedman, "exact" if self.friedman.is_exact else f"F {self.friedman.f:.2f}"
             found = f"Friedman's test: {p_equals(test.p_value, self.alpha)} ({kind}, chi-square {test.chi2:.2f})"
             size = f"critical difference {self.nemenyi.critical_difference:.2f}, significance level {self.alpha:g}"
-            decisions = self._decisions() if test.p_value <= self.alpha else "no difference found"
+            decisions = self._decisions() if test.p_value <= self.alpha else "it finds no difference"
             lines.append(f"{found}; {decisions} ({size} for {counted(len(self.pairs), 'pair')} together)")
         return [printable(line) for line in [*lines, *(f"note: {note}" for note in self.notes)]]
 

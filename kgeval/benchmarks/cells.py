@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -209,9 +209,8 @@ def aligned_runs(
 
 
 def difference_table(
-    parts: Sequence[DatasetRuns], models: Sequence[str], table: pd.DataFrame, terms: BenchmarkSettings,
-    separate: Collection[str] = (),
-) -> pd.DataFrame:  # fmt: skip
+    parts: Sequence[DatasetRuns], models: Sequence[str], table: pd.DataFrame, terms: BenchmarkSettings
+) -> pd.DataFrame:
     """Return `Benchmark.differences`, but for the column ``separate``.
 
     Parameters
@@ -221,8 +220,6 @@ def difference_table(
     table : pandas.DataFrame
         `Benchmark.table`.
     terms : BenchmarkSettings
-    separate : collection of str
-        The datasets on which each pair has its own spread over the seeds.
     """
     label, pairs = terms.metric, list[Pair]()
     compared = [(models[i], models[j]) for i, j in pairs_of(models, terms.baseline)]
@@ -232,8 +229,7 @@ def difference_table(
         systems = {model: system for model, (system, _) in made.items() if system is not None}
         tested, order = [names for names in compared if systems.keys() >= {*names}], list(systems)
         places = [(order.index(first), order.index(second)) for first, second in tested]
-        spread = "separate" if part.dataset in separate else terms.spread
-        found = compare_runs(list(systems.values()), places, spread=spread, largest_level=terms.alpha)
+        found = compare_runs(list(systems.values()), places, spread=terms.spread, largest_level=terms.alpha)
         differences, scale = dict(zip(tested, found)), (key.higher_is_better, key.bounds)
         for names in compared:
             values, n_runs = (tuple(cells[name, part.dataset][of] for name in names) for of in ("mean", "n_seeds"))
@@ -270,10 +266,8 @@ def benchmark_notes(
         n, others = sum(map(len, pairs.values())), [f"{pair} on {listed_names(on)}" for pair, on in pairs.items()]
         found = f"{n or 'none'} of {counted(len(tested), 'test')} of models with several runs"
         found += f": {listed(others, MAX_PLACES)}{ADVICE}" if others else ""
-        yield (
-            f"{UNEQUAL_SDS} {UNEQUAL}-fold or more on {listed_names(places)}, and the t test pools them; separate "
-            f"spreads there decide otherwise in {found}"
-        )
+        found = f"; separate spreads there decide otherwise in {found}" if tested else ""
+        yield f"{UNEQUAL_SDS} {UNEQUAL}-fold or more on {listed_names(places)}, and the t test pools them{found}"
     by_entity = merged_notes(_entity_notes(parts, leading, differences, terms))
     yield from (text for _, text in by_entity if "and contains 0" in text)
     yield from _leaks(parts, leading)
@@ -337,7 +331,7 @@ def with_separate(
     places = unequal_spreads(cells, terms)
     if not places:
         return differences.assign(separate="")
-    apart = difference_table(parts, table["model"].unique().tolist(), table, terms, places)
+    apart = difference_table(parts, table["model"].unique().tolist(), table, replace(terms, spread="separate"))
     is_tested = apart["p"].notna() & differences["p"].notna() & differences["dataset"].isin(places)
     return differences.assign(separate=apart["better"].replace("", UNDECIDED).where(is_tested, ""))
 

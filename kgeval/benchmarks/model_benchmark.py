@@ -29,6 +29,7 @@ from kgeval.comparison.alignment import Alignment
 from kgeval.comparison.differences import read_keys
 from kgeval.comparison.margins import KINDS, check_margin, largest_difference, margin_rows, with_support
 from kgeval.comparison.rows import Compared, Pair, chosen_pair, row_of
+from kgeval.display.differences import OF_MARK, OTHERWISE
 from kgeval.display.fields import csv_text, frame_fields
 from kgeval.display.media import latex_table, narrow_markdown
 from kgeval.errors import MetricError
@@ -284,8 +285,9 @@ class Benchmark(Compared):
         is bold; a dagger marks the models that differ significantly from the baseline.
 
         Of a table that would be wider than the text of an article (345 pt), the datasets stand below each other, the
-        best model of each first. If these are more than 40 rows, it has the primary metric alone where this fits, and a
-        comment names the metrics that are left out.
+        best model of each first; if that is too wide, the primary metric alone has standard deviations; if that is too
+        wide too, or has more than 40 rows, it has the primary metric alone where this fits, and a comment names the
+        metrics that are left out.
 
         Parameters
         ----------
@@ -299,7 +301,7 @@ class Benchmark(Compared):
             ``tabular``, then lines about the numbers.
         """
         table, others = tables.fitting_table(self, siunitx=siunitx)
-        left_out = f"% left out for their width: {listed(others)}; all of them: benchmark(metrics=...)"
+        left_out = f"% left out for the size of the table: {listed(others)}; all of them: benchmark(metrics=...)"
         comments = [*tables.protocol_lines(self), *([left_out] if others else [])]
         return latex_table(table, "\n".join(comments), siunitx=siunitx)
 
@@ -307,7 +309,8 @@ class Benchmark(Compared):
         """Return the table in Markdown, then the verdict and lines about the table; a wide one has rows per dataset."""
         lower_is_better, about = not self.keys[self.metric].higher_is_better, "\n".join(tables.protocol_lines(self))
         table = tables.paper_table(self, has_doubts=True)
-        table = replace(table, notes=[("", self.verdict.headline), *table.notes])
+        said = [("", self.verdict.headline), *[OF_MARK] * (OTHERWISE in self.verdict.headline)]
+        table = replace(table, notes=[*said, *table.notes])
         return narrow_markdown(table, "dataset", about, lower_is_better)
 
     @names_unknown_arguments(has_differences="differences=")

@@ -163,8 +163,8 @@ def paper_table(
 def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> tuple[Table, list[str]]:
     """Return the table for LaTeX, and the headings of the metrics that it lacks.
 
-    If it is wider than the text of a page, the datasets stand below each other. If these are too many rows, or too
-    wide, it has the primary metric alone.
+    If it is wider than the text of a page, the datasets stand below each other; if that is too wide, the primary metric
+    alone has standard deviations; if that is too wide too, or too long, the table has the primary metric alone.
 
     Parameters
     ----------
@@ -175,12 +175,17 @@ def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> tuple[Table, list[s
     def misfit(table: Table) -> tuple[bool, bool]:
         return latex_width(table, siunitx=siunitx) > TEXT_WIDTH, len(table.columns[0].cells) > LONG
 
-    first, *others = benchmark.keys
-    lower_is_better = not benchmark.keys[first].higher_is_better
-    tables = [paper_table(benchmark, metrics, has_protocol=True, has_doubts=True) for metrics in ([], [first])]
-    tables = [one for table in tables for one in (table, long_table(table, "dataset", lower_is_better))]
+    headings = [display_of(metric).heading for metric in benchmark.keys]
+    lower_is_better = not benchmark.keys[benchmark.metric].higher_is_better
+    whole, alone = (paper_table(benchmark, of, has_protocol=True, has_doubts=True) for of in ([], [benchmark.metric]))
+    columns = [
+        replace(column, cells=[replace(cell, deviation="") for cell in column.cells]) for column in whole.columns
+    ]
+    columns = [old if old.heading == headings[0] else new for old, new in zip(whole.columns, columns)]
+    slim = replace(whole, columns=columns, notes=[*whole.notes, ("", f"standard deviations: {headings[0]} alone")])
+    tables = [one for of in (whole, slim, alone) for one in (of, long_table(of, "dataset", lower_is_better))]
     chosen = min(tables, key=misfit)
-    return chosen, [] if chosen in tables[:2] else [display_of(metric).heading for metric in others]
+    return chosen, headings[1:] if tables.index(chosen) > 3 else []
 
 
 def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:
@@ -234,7 +239,7 @@ def _loss(benchmark: Benchmark, row: Mapping[Any, Any]) -> Cell:
         return Cell()
     said = moved_words(frame, benchmark.metric, verbs=(None, ""))
     relation, _, note = said.removesuffix(")").rpartition(" (")
-    return Cell(relation or "no relation", note=note)
+    return Cell(relation or "none", note=note)
 
 
 def _first_pairs(rows: Rows) -> Rows:
@@ -315,7 +320,7 @@ def _cautions(benchmark: Benchmark) -> Iterator[str]:
     reasons = grouped((why_none(benchmark, dataset), dataset) for dataset in benchmark.datasets)
     if len(benchmark.models) > 1:
         yield from (f"no verdict on {listed_names(on)}: {reason}" for reason, on in reasons.items() if reason)
-    yield from (note for note in benchmark.notes if note.endswith(EQUAL_RANKS))
+    yield from (note.partition(";")[0] for note in benchmark.notes if note.endswith(EQUAL_RANKS))
 
 
 def overridden_texts(benchmark: Benchmark) -> dict[str, str]:

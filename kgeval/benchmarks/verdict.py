@@ -80,19 +80,19 @@ def benchmark_verdict(benchmark: Benchmark) -> BenchmarkVerdict:
     if len(headline) > MAX_HEADLINE or len(leaders) > 1:
         headline = _headline(benchmark, leaders)
     overall = filter(None, [benchmark.across().answer]) if leaders else ()
-    further = [*overall, *none, *_test_parts(benchmark)]
+    further = [*overall, *none, *_test_parts(benchmark, OTHERWISE in headline)]
     remarks = tuple(part for part in further if part not in headline)
     return BenchmarkVerdict((*answers, *further), leaders, benchmark.metric, headline, remarks)
 
 
-def _test_parts(benchmark: Benchmark) -> Iterator[str]:
+def _test_parts(benchmark: Benchmark, has_mark: bool) -> Iterator[str]:
     """Yield the parts of the sentence about the tests: how many differences are decided, and what they are about."""
     tested = benchmark.differences[benchmark.differences["p"].notna()]
     if not len(tested):
         return
     n, n_decided = len(tested), int((tested["better"] != "").sum())
     n_turned = sum(map(is_otherwise, tested.to_dict("records")))
-    turned = f"; {n_turned} decided otherwise with separate spreads, {OTHERWISE}" if n_turned else ""
+    turned = f"; {n_turned} decided otherwise with separate spreads{f', {OTHERWISE}' * has_mark}" if n_turned else ""
     yield f"{n_decided} of {counted(n, 'difference')} decided (Holm, {counted(n, 'test')}{turned})"
     said = {str(one): trained_words(rows) for one, rows in tested.groupby("dataset", sort=False)}
     single = [dataset for dataset, words in said.items() if words]

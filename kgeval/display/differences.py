@@ -35,6 +35,7 @@ MAX_PLACES = 3  # differences that a note names before it counts the others
 MAX_NAME, MIN_NAME = 40, 8  # characters of the name of a model
 NUMBERS = 40  # columns of a terminal that the numbers of a row take
 OTHERWISE = "‡"  # decided otherwise if each model has its own spread over the seeds
+OF_MARK = OTHERWISE, "decided otherwise with separate spreads over the seeds (spread='separate')"
 
 
 def shown_differences(
@@ -97,8 +98,7 @@ def shown_differences(
     places = [f"{place} on {printable(row['dataset'])}" if has_datasets else place for place, row in zip(places, rows)]
     reasons = grouped((row["reason"], place) for row, place in zip(rows, places) if row["reason"])
     notes = [("", f"{listed(where, MAX_PLACES)}: {reason}") for reason, where in reasons.items()]
-    of_mark = OTHERWISE, "decided otherwise with separate spreads over the seeds (spread='separate')"
-    return Table(columns, [*([of_mark] if any(map(is_otherwise, rows)) else []), *notes])
+    return Table(columns, [*([OF_MARK] if any(map(is_otherwise, rows)) else []), *notes])
 
 
 def is_otherwise(row: Mapping[Any, Any]) -> bool:
@@ -110,7 +110,7 @@ def is_otherwise(row: Mapping[Any, Any]) -> bool:
         Of `kgeval.benchmarks.Benchmark.differences`, or of another comparison, without the column ``separate``.
     """
     separate = row.get("separate", "")
-    return bool(separate) and separate != (row["better"] or row["decision"])
+    return isinstance(separate, str) and separate not in ("", row.get("better") or row.get("decision"))
 
 
 def _shown_names(rows: Sequence[Mapping[Any, Any]], screen: Screen) -> tuple[dict[str, str], list[str]]:

@@ -328,6 +328,9 @@ def latex_table(table: Table, comment: str = "", *, siunitx: bool = False) -> st
     heads = [escaped_latex(column.heading) for column in texts]
     if siunitx:
         heads = [head if column.is_label else f"{{{head}}}" for head, column in zip(heads, texts)]
+    else:
+        centred = [any(cell.deviation for cell in column.cells) for column in texts]
+        heads = [rf"\multicolumn{{1}}{{c}}{{{head}}}" if is_wide else head for head, is_wide in zip(heads, centred)]
     is_long = len(table.texts[0].cells) > LONG
     packages = ",".join(["booktabs", *["siunitx"] * siunitx, *["longtable"] * is_long])
     lines = [*([comment] if comment else []), rf"% needs \usepackage{{{packages}}}"]

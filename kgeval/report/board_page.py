@@ -38,7 +38,6 @@ NO_TEST = (
     "kgeval compare (one run of each model) or kgeval benchmark (several seeds), with the results (.kgeval)."
 )
 VALUES = "One run: interval over test triples; several seeds: mean ± SD."
-MARKS = "Dot: one run with its interval, or the mean of the seeds (short lines)."
 COPIED = " Copied?: share of test triples that train may give away."
 
 
@@ -122,7 +121,7 @@ def _headline(tables: Sequence[BoardTable], names: Sequence[str]) -> str:
         said = [f"{model} leads on {listed(on, N_LEADERS)}" for model, on in led[:N_LEADERS]]
         more = [f"and {len(led) - N_LEADERS:,} more"] if len(led) > N_LEADERS else []
         text = "; ".join([*said, *more])
-    return f"{text} (not tested)" if text else ""
+    return f"Not tested: {text}" if text else ""
 
 
 def _by_leader(tables: Sequence[BoardTable], names: Sequence[str]) -> dict[str, list[str]]:
@@ -217,7 +216,7 @@ def _matrix(tables: Sequence[BoardTable], names: Sequence[str]) -> list[Table]:
             cells[of] = replace(cell, interval="", is_best=value == best, note=gap if value != best else "leads")
         columns.append(Column(name, [cells.get(of, Cell("-")) for of in shown]))
     which = f"{len(shown)} of {len(models):,} models" if len(shown) < len(models) else "models"
-    caption = f"{heading_of(metric)}, distance to the leader below: {which} on several datasets, by places."
+    caption = f"{heading_of(metric)}, distance to the leader of the dataset below: {which} on several datasets."
     return [Table(columns, caption=caption, name="matrix", kind="matrix sortable")]
 
 
@@ -228,7 +227,7 @@ def _table_section(one: BoardTable, place: int, name: str) -> page.Section:
     """Return the section of a table: its protocol and its rows."""
     metric = one.metrics[0] if one.metrics else "mrr"
     parts: list[page.PagePart] = [page.Text(with_capital(one.caution), "caution")] if one.caution else []
-    caption = f"Table {place}: {printable(one.dataset)}, best {heading_of(metric)} first. {MARKS}"
+    caption = f"Table {place}: {printable(one.dataset)}, best {heading_of(metric)} first."
     rows = _rows_table(one.rows, one.metrics, caption, f"board-{place}", "sortable board")
     return page.Section(f"table-{place}", name, [*parts, page.Text(f"Protocol: {one.heading}."), rows])
 

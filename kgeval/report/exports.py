@@ -158,9 +158,7 @@ def flat(
     for metric in parse_all(metrics):
         word = re.sub(r"[^A-Za-z0-9.-]+", "_", str(metric).replace("@", "_at_")).strip("_")
         if metric_of.setdefault(word, str(metric)) != str(metric):
-            raise MetricError(
-                f"{metric_of[word]} and {metric} would both get the key {word!r}; use one of them at a time"
-            )
+            raise MetricError(f"{metric_of[word]} and {metric} would both get the key {word!r}; use one at a time")
     numbers: dict[str, float] = {}
     words = {spelling: word for word, spelling in metric_of.items()}
     for row in tidy(result, list(words), names=["model"], ties=ties, confidence=None).to_dict("records"):
@@ -275,9 +273,8 @@ def _encoded(text: str, target: Path) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         near = text[max(0, error.start - 20) : error.end + 20]
-        raise DataError(
-            f"{target}: {near!r} contains a lone surrogate (half a character), which UTF-8 cannot encode"
-        ) from error
+        why = "contains a lone surrogate (half a character), which UTF-8 cannot encode"
+        raise DataError(f"{target}: {near!r} {why}") from error
 
 
 def _parquet(frame: pd.DataFrame, target: Path) -> bytes:

@@ -179,7 +179,8 @@ def _draw_panel(panel: value.Panel, axes: Axes, style: Style) -> None:
         spine.set_visible(panel.has_frame and name in (side, "bottom"))
     for name, axis, found in (("x", axes.xaxis, panel.x), ("y", axes.yaxis, panel.y)):
         axes.set(**{f"{name}scale": "log" if found.is_log else "linear", f"{name}lim": (found.low, found.high)})
-        texts = ["\n".join(short(line, limit) for line in text.split("\n")) for _, text in found.ticks]
+        # Lines of a broken label may be a little longer, so that no word breaks.
+        texts = ["\n".join(short(line, limit + 4) for line in text.split("\n")) for _, text in found.ticks]
         axis.set_major_locator(FixedLocator([place for place, _ in found.ticks]))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FixedFormatter(texts))

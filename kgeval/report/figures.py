@@ -29,6 +29,7 @@ NAME_ROWS, MIN_ROWS = 0.75, 8.5  # height of a name beside curves, and of the lo
 MIN_TIED = 0.05  # share of the ranks of a model that tie with a rival, from which on it is said
 MARKED = tuple(step * 10**power for power in range(9) for step in (1, 3))  # values of k that have a marker
 MIN_RANKS, MANY_POINTS = 10, 22  # a group with fewer ranks has an open mark, a curve of so many points no markers
+MIN_APART = 0.02  # of the ends of curves with names beside them
 DECIDED = (("decided", Dots((), 0, (True,))), ("undecided", Dots((), 0, (False,))))
 LANE = 0.84  # width of the bars of a bin
 Z_95 = 1.96  # the normal quantile of 95% intervals
@@ -149,7 +150,8 @@ def _hits_table(names: Sequence[str], hits: Data, title: str) -> Figure:
     rows = [*hits["values"], *([] if hits["chance"] is None else [hits["chance"]])]
     values, cells, texts = np.array(rows, dtype=np.float64)[:, places], list[Mark](), []
     best, worst = (end(values[: len(names)], axis=0) for end in (np.fmax.reduce, np.fmin.reduce))
-    shades = np.clip(0.6 - 0.5 * (best - values) / np.maximum(best - worst, MIN_RANGE), 0.03, 0.6).round(2).tolist()
+    shades = np.clip(0.6 - 0.5 * (best - values) / np.maximum(best - worst, MIN_RANGE), 0.03, 0.6).round(2)
+    shades = np.nan_to_num(shades, nan=0.03).tolist()
     for i, j in np.argwhere(np.isfinite(values)).tolist():
         cells.append(Bars(((j - 0.5, i - 0.5, j + 0.5, i + 0.5),), 0, shade=shades[i][j]))
         texts.append((float(j), float(i), f"{values[i, j]:.3f}"))
@@ -157,15 +159,15 @@ def _hits_table(names: Sequence[str], hits: Data, title: str) -> Figure:
     x = Axis("k (filtered ranks, ties at their mean)", -0.5, len(places) - 0.5, ticks, has_names=True)
     y = Axis.of_rows([*names, *(["chance"] * (len(rows) - len(names)))])
     panel = Panel(x, y, (*cells, Texts(tuple(texts), is_inside=True)), 0.95 * len(rows))
-    return Figure(title, (panel,))
+    return Figure(f"{title}, shaded within columns", (panel,))
 
 
 def _named_beside(panel: Panel, names: Sequence[str], lines: Sequence[Line]) -> Panel:
-    """Return a panel with names of one or two lines beside its curves, and lines from the curves to the names.
+    """Return a panel with names of one or more lines beside its curves, and lines from the curves to the names.
 
     They stand at the right, or at the left if they move less far from their curves there.
     """
-    size = NAME_ROWS * (1 + any("\n" in name for name in names))
+    size = NAME_ROWS * (1 + max(name.count("\n") for name in names))
     height = max(12.0, 1.07 * size * len(names)) if size * len(names) > MIN_ROWS else 0.0
     x, y = panel.x, panel.y
     ends = [[next((p for p in line.points[::way] if p[1] >= 0.0), (x.low, 0.0)) for line in lines] for way in (1, -1)]
@@ -385,9 +387,10 @@ def mean_curves(
     n = f"mean of n = {sizes[0]:,} queries" if len(sizes) == 1 else "means of the queries"
     heading = f"{words[0]}: {n}, with {words[1]}{' and 95% intervals (queries as independent)' if bands else ''}"
     panel = Panel(x_axis, y_axis, (*bands, *(mark for _, mark in reversed(legend))))
-    if has_legend:
+    ends = np.array([[line.points[0][1], line.points[-1][1]] for _, line in lines])
+    if has_legend or (len(lines) > 1 and np.ptp(ends, axis=0).max() < MIN_APART):  # no end tells the curves apart
         return Figure(heading, (panel,), legend)
-    names = [text.replace(": ", "\n" if len(curves) < MANY_CURVES else "  ") for text, _ in legend]
+    names = ["\n".join(re.sub(r" \((n = [\d,]+)\)(: [^:]*)$", r"\n\1\2", text).rsplit(": ", 1)) for text, _ in legend]
     return Figure(heading, (_named_beside(panel, names, [line for _, line in legend]),))
 
 

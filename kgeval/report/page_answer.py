@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgeval.base.wording import estimate, percent, with_capital, written
+from kgeval.base.wording import percent, with_capital, written
 from kgeval.comparison.verdict import model_name, shown_name
 from kgeval.display.differences import difference_matrix, gains_and_losses, lead_columns, moved_words, shown_differences
 from kgeval.display.table import Cell, Column, Table
@@ -34,9 +34,6 @@ def answer(report: Report, title: str, of_metrics: Sequence[PagePart]) -> Sectio
         The tables of metrics, which one model has here.
     """
     first, *rest = report.verdict.parts
-    beside = numbers_of(report.results[0], "hits@10")[0]
-    if len(report.names) == 1 and report.metric == "mrr" and math.isfinite(beside[0]):
-        first += f"; hits@10 {estimate(beside)}"
     details = [f"{with_capital('; '.join(rest), report.names)}."] if rest else []
     for name, label in report.relation_labels.items():  # a label that is shown has one short form in all sentences
         details = [text.replace(shown_name(name), label) for text in details]

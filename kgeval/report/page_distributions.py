@@ -39,7 +39,8 @@ def distributions(report: Report) -> Section:
     n_left = sum(found["totals"]) - sum(map(sum, found["counts"]))
     shares += f" {n_left:,} bounded or unknown ranks are in no bin." if n_left else ""
     is_table = len(report.names) >= MANY_CURVES
-    text = f"hits@k: share of ranks up to k.{'' if is_table else f' Bands: {CONFIDENCE:.0%} intervals.'}"
+    more = "Shaded within each column." if is_table else f"Bands: {CONFIDENCE:.0%} intervals."
+    text = f"hits@k: share of ranks up to k. {more}"
     bounds = "there is no value" if is_table else "the band shows the bounds"
     text += f" Where ranks are bounded, {bounds}." if any(hits["bounds"]) else ""
     figures = [

@@ -103,7 +103,7 @@ def metric_table(report: Report, setting: str, side: str, models: Sequence[int],
     size = f"; {count_text(sizes[0])} ranks" if is_same else ""
     sides = "both sides" if side == "both" else f"{side} side"
     caption = f"{setting.capitalize()} ranks, {sides}{size}, realistic ties, {CONFIDENCE:.0%} intervals."
-    caption += " Short line: chance." if is_open and len(report.names) == 1 else ""
+    caption += " Short line: chance." if is_open and len(report.names) == 1 and shows_chance(columns[1]) else ""
     faint, kind = range(len(models), len(labels)), "narrow" if report.is_many else ""
     return Table(columns, faint=faint, caption=caption, name=f"metrics-{setting}-{side}", kind=kind)
 

@@ -43,8 +43,8 @@ def drawn(
     is_alone = len(report.names) == 1
     numbers = (number for row in [*rows, *(pair or () for pair in ends)] for number in row)
     limits = scale_of([*numbers, *(levels if is_alone else ())], is_close=not is_alone)
-    higher, (least, greatest) = bool(Key.parse(key).higher_is_better), Key.parse(key).bounds
-    limits = max(limits[0], least), min(limits[1], greatest)
+    higher, least = bool(Key.parse(key).higher_is_better), Key.parse(key).bounds[0]
+    limits = (max(limits[0], least), limits[1]) if limits[1] > least else limits
     cells = []
     for cell, model, row, pair, level in zip(column.cells, models or report.models, rows, ends, levels):
         value, low, high = row[:3]

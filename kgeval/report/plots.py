@@ -5,7 +5,8 @@ Users import this module as `kgeval.report.plots`. Every function returns a ``ma
 change the settings of matplotlib. The pages draw the same figures (`kgeval.report.figures`) as SVG. In common are:
 
 - ``results``: a result, several of them, a mapping of names to results, or a `Comparison` or `Benchmark`, whose models
-  are drawn best first. The first model always has the first colour; models with a row each stand best MRR first. Of a
+  are drawn best first. The first model always has the first colour; models with a row each stand best MRR first, if
+  all are known. Of a
   model with several seeds in a benchmark, the run with the median of the primary metric is drawn, by its name (of two,
   the lower one); ``bench.results`` holds all.
 - ``style``: ``"screen"``, or ``"paper"`` for a column of a paper: 3.3 inches wide, texts of 8 points, without a title,
@@ -306,9 +307,7 @@ def difference_plot(
     frame = whole[whole["metric"] == next(iter(table.keys))] if isinstance(table, Comparison) else whole
     missing = [name for name in ("difference", "low", "high") if name not in frame.columns]
     if missing:
-        raise MetricError(
-            f"a table of differences needs the columns difference, low and high; missing: {', '.join(missing)}"
-        )
+        raise MetricError(f"a table of differences lacks {', '.join(missing)}; needed: difference, low, high")
     rows = frame[np.isfinite(frame["difference"].to_numpy(dtype=np.float64))]
     if not len(rows):
         raise MetricError(f"difference_plot needs a finite difference; got none in {len(frame)} rows")
@@ -332,7 +331,7 @@ def difference_plot(
     display = display_of(frame.attrs.get("metric", ""))
     axis = f"difference of {display.title}" if "metric" in frame.attrs else "difference"
     winners = [f"{short(_named(name, names), MAX_MODEL)} is better" for name in frame.attrs.get("models", ())]
-    rows = rows.assign(winner=(rows["difference"] > 0.0) == display.lower_is_better if winners else False)
+    rows = rows.assign(winner=(1 - 2 * display.lower_is_better) * rows["difference"] < 0.0 if winners else False)
     parts = [(f"{axis}: {of_models}" if of_models else axis, "", rows)]
     datasets = rows["dataset"].unique().tolist() if "dataset" in rows.columns else frame.attrs.get("datasets", [])
     if is_pairs:
@@ -362,9 +361,13 @@ def difference_plot(
     which = "the others are undefined" if n_drawn == len(rows) else which
     size = f"{n_drawn:,} of {size}: {which}" if n_drawn < len(frame) else size
     n_open = sum(int(part["low"].isna().sum()) for *_, part in parts)
-    cautions = [f"{n_open:,} without an interval: too few triples"] if n_open and not is_pairs else []
+    cautions = [f"{n_open:,} without an interval: too few triples differ"] if n_open and not is_pairs else []
     cautions += [size] if n_drawn < len(frame) and style == "paper" else []
-    cautions += [f"{OTHERWISE} decided otherwise with separate spreads"] if rows["turns"].any() else []
+    cautions += (
+        [f"{OTHERWISE} decided otherwise with separate spreads"]
+        if any(part["turns"].any() for *_, part in parts)
+        else []
+    )
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
     figure = figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}", winners)
@@ -478,7 +481,8 @@ def precision_recall(
         share = float((found.n_relevant / found.length)[found.n_relevant > 0].mean())
         return f"chance: {share:.4f}", value.Line(((0.0, share), (1.0, share)), kind="dotted")
 
-    words = "Precision and recall", "areas", "precision_recall needs a list with a relevant item"
+    shown = "Precision and recall" + (f", {ties} ties" if ties != "expected" else "")
+    words = shown, "areas", "precision_recall needs a list with a relevant item"
     axes = "recall", "interpolated precision"
     figure = _of_queries(lists, names, rows_of, words, axes, chance, style, has_legend=ax is not None)
     return draw(figure, style, ax, title)
@@ -550,7 +554,7 @@ def _of_queries(
         check_lists(one)
     longest = max(int(one.length.max(initial=0)) for one in found.values())
     curves, levels = dict[str, Any](), list[tuple[str, value.Line]]()
-    for name, label in zip(found, distinct_labels(list(found), style_of(style).label - 9)):
+    for name, label in zip(found, distinct_labels(list(found), 3 * style_of(style).label // 4)):
         x, rows, areas = rows_of(replace(found[name], names=None), longest)
         if not len(rows):
             raise MetricError(f"{words[2]}; got none{f' in {name!r}' if len(found) > 1 else ''}")
@@ -626,8 +630,9 @@ def _of_ranks(build: Any, count: Any, results: Ranked, names: Names, style: str,
     is_curve = build is figures.hits_curve
     has_rows = len(named) >= figures.MANY_CURVES if is_curve else len(named) > figures.MAX_BESIDE
     if has_rows and not isinstance(results, (Comparison, Benchmark)):  # which have an order of their own
-        values = {name: np.nan_to_num(one.rank_table.value("mrr").value) for name, one in named.items()}
-        named = {name: named[name] for name in sorted(named, key=lambda name: -values[name])}
+        values = {name: one.rank_table.value("mrr").value for name, one in named.items()}
+        is_known = all(map(np.isfinite, values.values()))
+        named = {name: named[name] for name in sorted(named, key=lambda name: -values[name])} if is_known else named
     unknown = [int(np.isnan(result.rank_table.ranks("filtered")).sum()) for result in named.values()]
     sizes = [len(result.table) for result in named.values()]
     for name, n_unknown, size in zip(named, unknown, sizes):

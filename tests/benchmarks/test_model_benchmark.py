@@ -832,7 +832,7 @@ def test_the_caution_about_spreads_says_what_separate_spreads_decide(monkeypatch
         ]
         assert all(is_marked)
         assert str(found).count("\n‡ decided otherwise with separate spreads") == bool(rows)
-        assert (f"; {len(rows)} decided otherwise with separate spreads, ‡)" in found.verdict.sentence) == bool(rows)
+        assert (f"; {len(rows)} decided otherwise with separate spreads)" in found.verdict.sentence) == bool(rows)
         assert not apart.differences["separate"].any()
         assert "‡" not in str(apart)
         assert "separate spreads there decide otherwise in" in found.to_latex()
@@ -840,7 +840,20 @@ def test_the_caution_about_spreads_says_what_separate_spreads_decide(monkeypatch
         assert str(found).count("\nnote: SDs over seeds differ") == 1
         seen.add(bool(others))
     assert seen == {True, False}
+    one = kg.benchmark({key: run for key, run in runs.items() if key[2] == "ring-24"}, metrics="mrr")
+    ratio = one.table["sd"].max() / one.table["sd"].min()
+    other = found.table[found.table["dataset"] == "ring-30"]["sd"]
+    assert other.max() / other.min() != ratio
+    monkeypatch.setattr("kgeval.benchmarks.cells.UNEQUAL", (other.max() / other.min() + ratio) / 2)
+    mixed, place = kg.benchmark(runs, metrics="mrr"), "ring-24" if ratio > other.max() / other.min() else "ring-30"
+    of_place = mixed.differences["dataset"] == place  # of the other dataset nothing is said
+    assert mixed.differences["separate"].where(of_place, "").tolist() == mixed.differences["separate"].tolist()
+    wanted = apart.differences["better"].replace("", "undecided")
+    assert mixed.differences["separate"][of_place].tolist() == wanted[of_place].tolist()
+    monkeypatch.setattr("kgeval.benchmarks.cells.UNEQUAL", 0.0)
     runs = cases.runs_of((24,), ("A", "B", "C"), (1, 2, 3), leave_out=[("C", 2, "ring-24"), ("C", 3, "ring-24")])
+    against = kg.benchmark(runs, metrics="mrr", baseline="C").notes[0]  # no pair has several runs of both
+    assert against.endswith("and the t test pools them")
     note = kg.benchmark(runs, metrics="mrr").notes[0]
     assert note.endswith(
         "; separate spreads there decide otherwise in none of 1 test of models with several runs"

@@ -104,7 +104,8 @@ def from_latex(text, table):
     rows = [re.split(r"(?<!\\) & ", line) for line in lines[has_groups:]]
     named = [column for column in table.columns if column.group]
     is_turned = len(named) > 1 and len({column.heading for column in named}) == 1  # one metric: groups are headings
-    assert [COMMANDS.sub(lambda found: LATEX[found[0]], head) for head in rows[0]] == [
+    heads = [re.sub(r"^\\multicolumn\{1\}\{c\}\{(.*)\}$", r"\1", head) for head in rows[0]]
+    assert [COMMANDS.sub(lambda found: LATEX[found[0]], head) for head in heads] == [
         column.group if column.group and is_turned else column.heading for column in table.columns
     ]
     read = []

@@ -307,7 +307,7 @@ def test_where_the_best_model_gains_and_loses(reader, tmp_path):
         lost = [(name, row) for name, row in frame.iterrows() if row["contribution"] < 0][:1]
         open_ = [", undecided" * (not row["decided"]) for _, row in lost]
         words = [f"{name}{row['difference']:+.4f} over {row['n']} ranks{of}" for (name, row), of in zip(lost, open_)]
-        losses.append((words or ["no relation"])[0])
+        losses.append((words or ["none"])[0])
         for sign in (1, -1):
             of_side = frame[sign * frame["contribution"] > 0]
             found += [(dataset, name, row) for name, row in of_side.iterrows()]

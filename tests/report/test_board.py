@@ -396,9 +396,9 @@ def test_the_headline_names_the_leaders(card, tmp_path):
     path = tmp_path / "board.html"
     runs = [card("A", 1, 0.3), card("A", 2, 0.4), card("B", 1, 0.3), card("C", 1, 0.2)]
     write_board(runs, path)
-    assert headline_of(path) == "A leads on toy (not tested)"
+    assert headline_of(path) == "Not tested: A leads on toy"
     write_board([*runs, card("D", 1, 0.9, sides="object")], path, overwrite=True)
-    assert headline_of(path) == "A leads on toy (1); D leads on toy (2) (not tested)"
+    assert headline_of(path) == "Not tested: A leads on toy (1); D leads on toy (2)"
     reader = Reader(path)
     rows = [[text for text, _ in row] for row in reader.rows("leaders")]
     assert "both sides" in rows[0][0]
@@ -432,7 +432,7 @@ def test_a_few_tables_stand_beside_each_other(card, tmp_path):
         ["B", "0.6000leads", "0.2000-0.1500"],
         ["A", "0.5000-0.1000", "0.3500 ± 0.0707leads"],  # of 0.3 and 0.4: 0.1 / sqrt(2)
     ]
-    assert headline_of(path) == "B leads on other; A leads on toy (not tested)"
+    assert headline_of(path) == "Not tested: B leads on other; A leads on toy"
     assert [row[0][0] for row in reader.rows("leaders")] == ["other", "toy"]
     for one in others:  # as a result has it if most of its test triples are reversed in train
         one.content["facts"]["leak_notes"] = ["92.5% of the 40 triples of test may be copied from train, which has ..."]
@@ -442,7 +442,7 @@ def test_a_few_tables_stand_beside_each_other(card, tmp_path):
     rows = reader.rows("matrix")
     best = [[row[0][0] for row in rows if "best" in (row[place][1].get("class") or "")] for place in (1, 2)]
     assert best == [["B"], ["A"]]
-    caption = "MRR, distance to the leader below: models on several datasets, by places."
+    caption = "MRR, distance to the leader of the dataset below: models on several datasets."
     assert reader.tables["matrix"]["caption"] == caption
     write_board([*others, *runs, card("D", 1, 0.9, sides="object")], path, overwrite=True)  # two tables of a dataset
     assert "matrix" not in Reader(path).tables
@@ -461,7 +461,7 @@ def test_a_few_tables_stand_beside_each_other(card, tmp_path):
     reader = Reader(path)
     assert [row[0][0] for row in reader.rows("matrix")] == [f"M{i:02}" for i in range(19, 4, -1)]
     assert reader.tables["matrix"]["caption"].startswith(
-        "MRR, distance to the leader below: 15 of 20 models on several "
+        "MRR, distance to the leader of the dataset below: 15 of 20 models on "
     )
 
 
@@ -499,7 +499,7 @@ def test_the_headline_names_all_datasets_where_they_fit_two_lines(card, tmp_path
         for i, one in enumerate(cards):
             one.content["dataset"]["name"] = f"set {i}"
         write_board(cards, tmp_path / "board.html", overwrite=True)
-        assert headline_of(tmp_path / "board.html") == f"{said} (not tested)"
+        assert headline_of(tmp_path / "board.html") == f"Not tested: {said}"
 
 
 def test_a_board_without_a_ranked_run_has_no_leader(card, tmp_path):

@@ -185,3 +185,20 @@ def test_the_page_of_two_results_that_lack_something(tmp_path, lacking):
     assert "not in the file" in text
     assert "nan" not in text.lower()
     assert "None" not in text
+
+
+def test_many_models_with_bounded_ranks_have_a_table():
+    """Cells of values that no model has are empty; without a known MRR, the models stay in their order."""
+    pytest.importorskip("matplotlib")
+    from kgeval.report import plots
+
+    results = [result_of([*ROWS[:1], (i % 3, 0, False), *ROWS[2:]]) for i in range(11)]
+    for style in ("screen", "paper"):
+        (axes,) = plots.hits_curve({f"m{i}": result for i, result in enumerate(results)}, style=style).axes
+        assert [label.get_text() for label in axes.get_yticklabels()] == [*(f"m{i}" for i in range(11)), "chance"]
+        cells = {(round(text.xy[0]), round(text.xy[1])): text.get_text() for text in axes.texts}
+        wanted = [result["hits@1"] for result in results]
+        assert [cells[0, i] for i in range(11)] == [f"{value:.3f}" for value in wanted]
+        assert len({*wanted}) == 2
+        assert (1, 0) not in cells  # hits@3 depends on a bounded rank
+        assert all(0.0 < bar.get_alpha() <= 0.6 for bar in axes.patches)

@@ -541,8 +541,9 @@ def test_names_of_tables(drawing):
 
 
 def areas_in(axes):
-    """The names and areas beside the curves of an axes, in the order of the models."""
-    return [re.sub("\n|  ", ": ", text.get_text()) for text in axes.texts]
+    """The names and areas beside the curves of an axes, or in its legend, in the order of the models."""
+    texts = [re.sub(r"\n(n = [\d,]+)\n", r" (\1): ", text.get_text()).replace("\n", ": ") for text in axes.texts]
+    return texts or legend_texts(axes)
 
 
 def test_precision_recall_by_hand(drawing):
@@ -592,7 +593,7 @@ def lifted(fpr, tpr, x):
 def test_roc_mean_of_queries(drawing, results):
     """The mean over queries, point by point; ties are slopes, which start at 0 and end at 1."""
     by_hand = plots.roc(from_scores([[1, 0, 0], [0, 1]], [[2.0, 2.0, 1.0], [1.0, 2.0]]))
-    _, chance, mean = by_hand.axes[0].lines
+    *_, chance, mean = by_hand.axes[0].lines
     assert xy(mean)[:3] == [[0.0, 0.0], [0.0, 0.5], [0.01, pytest.approx(0.51)]]
     assert all(x == y for x, y in xy(chance))
     assert (xy(chance)[0], xy(chance)[-1]) == ([0.0, 0.0], [1.0, 1.0])
@@ -626,9 +627,9 @@ def test_roc_mean_of_queries(drawing, results):
     said = f" on ring, filtered: mean of n = {len(lists)} queries, with AUC and 95% intervals (queries as independent)"
     assert title_of(plots.roc(named)) == f"ROC{said}"
     assert areas_in(plots.roc(named).axes[0])[0] == f"A $x$: {area:.4f} ± {half:.4f}"
-    assert title_of(plots.precision_recall(named, "optimistic")) == f"Precision and recall{said}".replace(
-        "AUC", "areas"
-    )
+    assert title_of(
+        plots.precision_recall(named, "optimistic")
+    ) == f"Precision and recall, optimistic ties{said}".replace("AUC", "areas")
     with pytest.raises(MetricError, match="roc needs a list with both relevant and irrelevant items; got none"):
         plots.roc(from_ranking([[1, 1]]))
     with pytest.raises(kgeval.KgevalError, match="the mean of all queries is drawn"):
@@ -688,7 +689,7 @@ def test_the_axis_of_precision_begins_at_0(drawing):
 def test_curves_of_several_models(drawing, results):
     """One curve for each of results, of lists by name, or of a comparison, whose best model is the first."""
     lists = [result.lists() for result in results]
-    alone = [xy(plots.roc(one).axes[0].lines[2]) for one in lists]
+    alone = [xy(plots.roc(one).axes[0].lines[-1]) for one in lists]
     figure = plots.roc(results, names=["a", "b"])
     *_, second, first = figure.axes[0].lines
     assert [xy(first), xy(second)] == alone
@@ -708,6 +709,13 @@ def test_curves_of_several_models(drawing, results):
     assert areas_in(plots.roc(lists[0], names={"mean curve": "me"}).axes[0])[0].startswith("me: ")
     many = plots.roc({f"m{i}": lists[0] for i in range(10)}).axes[0]
     assert len(many.patches) == sum("±" in text for text in areas_in(many)) == 1
+    for name in ("ComplEx-N3-reciprocal", "a model with a long name"):  # the name is cut, never its numbers
+        named = {f"{name}: {i}": from_ranking([[0] * (i % 3) + [1] + [0] * 9] * (i + 1)) for i in range(12)}
+        texts = [text.get_text() for text in plots.precision_recall(named, style="paper").axes[0].texts]
+        assert all(
+            re.fullmatch(rf".+\nn = {i + 1}\n\d\.\d{{4}}( ± \d\.\d{{4}})?", text) for i, text in enumerate(texts[:12])
+        )
+        assert len({text.split("\n")[0] for text in texts[:12]}) == 12
     own = drawing.figure.Figure().subplots()  # with a legend
     plots.roc({"a": lists[0], "b": lists[0]}, ax=own)
     assert legend_texts(own) == areas_in(plots.roc({"a": lists[0], "b": lists[0]}).axes[0])
@@ -755,7 +763,7 @@ def test_difference_plot_of_a_table(drawing):
     relations = plots.difference_plot(table.drop(columns=["first", "metric"]).set_axis(list("wxyz")), limit=2)
     assert [label.get_text() for label in relations.axes[0].get_yticklabels()] == ["w (480)", "x (480)"]
     assert title_of(relations) == "2 of 4 differences: the first ones; filled: the interval excludes 0"
-    with pytest.raises(MetricError, match="needs the columns difference, low and high; missing: low, high"):
+    with pytest.raises(MetricError, match="a table of differences lacks low, high; needed: difference, low, high"):
         plots.difference_plot(table[["difference"]])
     with pytest.raises(MetricError, match="difference_plot needs a finite difference; got none in 1 rows"):
         plots.difference_plot(table.iloc[3:])
