@@ -290,7 +290,7 @@ def in_lines(label: str, limit: int) -> str:
     """
     if len(label) <= limit:
         return label
-    breaks = {found.end(): found[0] for found in re.finditer("[/_. ]", label)}
+    breaks = {found.end(): found[0] for found in re.compile("[/_. ]").finditer(label, 3)}
     # A line may be a little longer, so that no word breaks.
     longest = {at: max(limit + 4, at, len(label) - at) for at in (*breaks, limit)}
     at = min(longest, key=lambda at: (longest[at], breaks.get(at) != "/", at not in breaks, -at))
