@@ -258,8 +258,10 @@ def benchmark_notes(
     leading = present.sort_values("mean", ascending=not higher, kind="stable").groupby("dataset").head(N_LEADING)
     names = set(leading["model"] + " on " + leading["dataset"]) | {part.dataset for part in parts}
     said = [pair for part in parts for pair in _notes_of_results(part) if not is_description(pair[1])]
-    said.sort(key=lambda pair: pair[1].startswith("row order") and pair[0] not in names)
-    of_results = [text for _, text in merged_notes(said)]
+    said.sort(key=lambda pair: not pair[1].startswith("row order"))
+    doubts = [pair for pair in said if pair[1].startswith("row order") and pair[0] in names]
+    of_results = [text for _, text in merged_notes(pair for pair in said if pair not in doubts)]
+    yield from (text for _, text in merged_notes(doubts))  # the numbers of a leading model may be those of no model
     if places := unequal_spreads(present, terms):
         tested = [row for row in differences.to_dict("records") if row["separate"]]
         pairs = grouped((f"{row['first']} - {row['second']}", row["dataset"]) for row in tested if is_otherwise(row))
@@ -271,7 +273,6 @@ def benchmark_notes(
     by_entity = merged_notes(_entity_notes(parts, leading, differences, terms))
     yield from (text for _, text in by_entity if "and contains 0" in text)
     yield from _leaks(parts, leading)
-    yield from (text for text in of_results if ": row order" in text)
     yield from (text for _, text in by_entity)
     for part in parts:
         yield from (f"{part.dataset}: the ranks of {listed(same)} {EQUAL_RANKS}" for same in _same_ranks(part))

@@ -98,8 +98,7 @@ def _sections(benchmark: Benchmark, title: str) -> list[page.Section]:
     across, cells = benchmark.across(), mean_cells(benchmark)
     verdict, names = benchmark.verdict, (*benchmark.models, *benchmark.datasets)
     notes = [f"{with_capital(note, names)}." for note in benchmark.notes]
-    grave = [note for note in notes if not is_description(note)]
-    grave = [*grave[: page.N_OPEN], *(note for note in grave[page.N_OPEN :] if ": row order" in note)]
+    grave = [note for note in notes if not is_description(note)][: page.N_OPEN]
     rest = [note for note in notes if note not in grave]
     is_several, leads = min(len(benchmark.datasets), len(benchmark.models)) > 1, _leads(benchmark)
     details = [f"{line}." for line in (*answer_details(benchmark), *(() if leads else moved_lines(benchmark)))]

@@ -198,7 +198,7 @@ def _draw_panel(panel: value.Panel, axes: Axes, style: Style) -> None:
     for y, text in panel.right:
         at, gap = ((0.0, y), (-3.5, 0.0)) if panel.is_mirrored else ((1.0, y), (3.5, 0.0))
         look = {"xycoords": axes.get_yaxis_transform(), "color": GREY if signs and y not in signs else "black"}
-        text = "\n".join(short(line, limit) for line in text.split("\n"))
+        text = "\n".join(short(line, limit + 4) for line in text.split("\n"))
         _add_text(axes, at, text, style, gap, side, "center_baseline", **look)
     for mark in panel.marks:
         _draw_mark(mark, axes, style)

@@ -29,7 +29,6 @@ NAME_ROWS, MIN_ROWS = 0.75, 8.5  # height of a name beside curves, and of the lo
 MIN_TIED = 0.05  # share of the ranks of a model that tie with a rival, from which on it is said
 MARKED = tuple(step * 10**power for power in range(9) for step in (1, 3))  # values of k that have a marker
 MIN_RANKS, MANY_POINTS = 10, 22  # a group with fewer ranks has an open mark, a curve of so many points no markers
-MIN_APART = 0.02  # of the ends of curves with names beside them
 DECIDED = (("decided", Dots((), 0, (True,))), ("undecided", Dots((), 0, (False,))))
 LANE = 0.84  # width of the bars of a bin
 Z_95 = 1.96  # the normal quantile of 95% intervals
@@ -372,7 +371,7 @@ def mean_curves(
         of_queries = pd.DataFrame(np.column_stack([rows, areas]))
         (*means, area), error = of_queries.mean(), of_queries.sem().to_numpy()
         low, high = (np.clip(means + sign * Z_95 * error[:-1], 0.0, 1.0) for sign in (-1, 1))
-        text = f"{name}{f' (n = {len(rows):,})' if len(sizes) > 1 else ''}: {area:.4f}"
+        text = f"{name}{f' (n = {len(rows):,})' if len(sizes) > 1 else ''}: {words[1].rstrip('s')} {area:.4f}"
         if len(rows) > 1 and (not m or len(curves) < MANY_CURVES):
             text += f" ± {Z_95 * error[-1]:.4f}"
             bands.append(Area((*path(low), *path(high)[::-1]), m))
@@ -388,7 +387,7 @@ def mean_curves(
     heading = f"{words[0]}: {n}, with {words[1]}{' and 95% intervals (queries as independent)' if bands else ''}"
     panel = Panel(x_axis, y_axis, (*bands, *(mark for _, mark in reversed(legend))))
     ends = np.array([[line.points[0][1], line.points[-1][1]] for _, line in lines])
-    if has_legend or (len(lines) > 1 and np.ptp(ends, axis=0).max() < MIN_APART):  # no end tells the curves apart
+    if has_legend or (len(lines) > 1 and np.ptp(ends, axis=0).max() < 0.02):  # no end tells the curves apart
         return Figure(heading, (panel,), legend)
     names = ["\n".join(re.sub(r" \((n = [\d,]+)\)(: [^:]*)$", r"\n\1\2", text).rsplit(": ", 1)) for text, _ in legend]
     return Figure(heading, (_named_beside(panel, names, [line for _, line in legend]),))

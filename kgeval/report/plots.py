@@ -211,10 +211,11 @@ def relation_comparison(
     room = 7 * style_of(style).label // 8
     shown = distinct_labels([_named(label, names) for label in order], 2 * room - COUNT)
     labels = [figures.in_lines(f"{label} ({found.sizes[of]:,.0f})", room) for of, label in zip(drawn, shown)]
-    of_all = len(drawn) == len(order)
-    amount = f"all {len(order):,} relations" if of_all else f"{limit:,} of {len(order):,} with most ranks"
+    amount = f"{limit:,} of {len(order):,} with most ranks" if limit < len(order) else f"all {len(order):,} relations"
     heading = f"{display_of(found.key).heading} per relation (number of ranks){found.about}: {amount}"
-    return draw(found.figure(drawn, labels, heading), style, ax, title)
+    figure = found.figure(drawn, labels, heading)
+    left_out = (amount,) * (style == "paper" and limit < len(order))
+    return draw(replace(figure, cautions=(*left_out, *figure.cautions)), style, ax, title)
 
 
 @names_unknown_arguments()

@@ -567,7 +567,7 @@ def test_precision_recall_by_hand(drawing):
     # Two of three items are relevant, one of three, and none in the list that does not count.
     # The areas of the two queries are 1 - 1/2 * 1/4 - ... = 0.875 (from 1 to 2/3 between 1/2 and 3/4) and 1/2.
     half = 1.96 * (0.875 - 0.5) / 2
-    said = f"mean curve: {area:.4f} ± {half:.4f}"
+    said = f"mean curve: area {area:.4f} ± {half:.4f}"
     assert areas_in(figure.axes[0]) == [said, "chance: 0.5000"]
     assert f"{area:.4f}" == "0.6875"
     assert xy(chance) == [[0.0, 0.5], [1.0, 0.5]]
@@ -599,7 +599,7 @@ def test_roc_mean_of_queries(drawing, results):
     assert (xy(chance)[0], xy(chance)[-1]) == ([0.0, 0.0], [1.0, 1.0])
     # One query rises from 0 to 1 over half the axis, the area below it is 3/4; the other is 1 everywhere: a standard
     # error of 1/8.
-    said = f"mean curve: 0.8750 ± {1.96 / 8:.4f}"
+    said = f"mean curve: AUC 0.8750 ± {1.96 / 8:.4f}"
     assert areas_in(by_hand.axes[0]) == [said, "chance: 0.5000"]
     assert title_of(by_hand) == "ROC: mean of n = 2 queries, with AUC and 95% intervals (queries as independent)"
     lists = results[0].lists()
@@ -617,7 +617,7 @@ def test_roc_mean_of_queries(drawing, results):
         == f"ROC: mean of n = {len(lists)} queries, with AUC and 95% intervals (queries as independent)"
     )
     half = 1.96 * statistics.stdev(areas) / len(areas) ** 0.5
-    said = f"mean curve: {area:.4f} ± {half:.4f}"
+    said = f"mean curve: AUC {area:.4f} ± {half:.4f}"
     assert areas_in(figure.axes[0])[0] == said
     at = len(points) // 2
     heights = [lifted(*curve, points[at][0]) for curve in curves]
@@ -626,7 +626,7 @@ def test_roc_mean_of_queries(drawing, results):
     named = replaced(results[0], facts={**results[0].facts, "model": "A $x$", "dataset": "ring"})
     said = f" on ring, filtered: mean of n = {len(lists)} queries, with AUC and 95% intervals (queries as independent)"
     assert title_of(plots.roc(named)) == f"ROC{said}"
-    assert areas_in(plots.roc(named).axes[0])[0] == f"A $x$: {area:.4f} ± {half:.4f}"
+    assert areas_in(plots.roc(named).axes[0])[0] == f"A $x$: AUC {area:.4f} ± {half:.4f}"
     assert title_of(
         plots.precision_recall(named, "optimistic")
     ) == f"Precision and recall, optimistic ties{said}".replace("AUC", "areas")
@@ -642,7 +642,7 @@ def test_areas_of_roc_tell_small_ranks_apart(drawing, ranks):
     lists = from_ranking([[0] * (rank - 1) + [1] + [0] * (2000 - rank) for rank in ranks])
     areas = [1 - (rank - 1) / 1999 for rank in ranks]
     half = 1.96 * statistics.stdev(areas) / len(areas) ** 0.5
-    assert areas_in(plots.roc(lists).axes[0])[0] == f"mean curve: {statistics.mean(areas):.4f} ± {half:.4f}"
+    assert areas_in(plots.roc(lists).axes[0])[0] == f"mean curve: AUC {statistics.mean(areas):.4f} ± {half:.4f}"
 
 
 def test_the_roc_of_long_lists_is_logarithmic(drawing):
@@ -656,7 +656,7 @@ def test_the_roc_of_long_lists_is_logarithmic(drawing):
     assert points[:, 1] == pytest.approx(np.where(np.arange(len(points)) < np.argmax(points[:, 1]), 0.5, 1.0))
     (rise,) = points[:-1][np.diff(points[:, 1]) > 0]
     assert 99 / 198 <= rise[0] < 99 / 198 * 1.02
-    assert areas_in(axes) == ["mean curve: 0.7500", "chance: 0.5000"]  # (99 * 1/2 + 99 * 1) / 198
+    assert areas_in(axes) == ["mean curve: AUC 0.7500", "chance: 0.5000"]  # (99 * 1/2 + 99 * 1) / 198
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.01", "0.1", "1"][::-1]
     assert all(x == y for x, y in xy(chance))
 
@@ -701,7 +701,7 @@ def test_curves_of_several_models(drawing, results):
     texts = areas_in(named)
     assert texts[0].startswith(f"x (n = {len(lists[0])}): ")
     # Precision 1 up to recall 1/2, 2/3 at 1, and in between: 1 at .5, 2/3 at .6: 1 - .1 / 6 - .4 / 3.
-    assert texts[1] == f"y (n = 1): {1 - 0.1 / 6 - 0.4 / 3:.4f}"
+    assert texts[1] == f"y (n = 1): area {1 - 0.1 / 6 - 0.4 / 3:.4f}"
     # A share of relevant items for each: that of the results, and 2 of 3.
     assert (texts[2][:13], texts[3]) == ("x, chance: 0.", "y, chance: 0.6667")
     both = plots.precision_recall({"x": lists[0], "y": lists[0]}, "optimistic", names=["a", "b"]).axes[0]
@@ -713,7 +713,8 @@ def test_curves_of_several_models(drawing, results):
         named = {f"{name}: {i}": from_ranking([[0] * (i % 3) + [1] + [0] * 9] * (i + 1)) for i in range(12)}
         texts = [text.get_text() for text in plots.precision_recall(named, style="paper").axes[0].texts]
         assert all(
-            re.fullmatch(rf".+\nn = {i + 1}\n\d\.\d{{4}}( ± \d\.\d{{4}})?", text) for i, text in enumerate(texts[:12])
+            re.fullmatch(rf".+\nn = {i + 1}\narea \d\.\d{{4}}( ± \d\.\d{{4}})?", text)
+            for i, text in enumerate(texts[:12])
         )
         assert len({text.split("\n")[0] for text in texts[:12]}) == 12
     own = drawing.figure.Figure().subplots()  # with a legend
