@@ -47,8 +47,7 @@ def answer_texts(benchmark: Benchmark, screen: Screen) -> list[str]:
         models, *values = paper_table(benchmark).columns
         grids = {of: values[place :: len(benchmark.keys)] for place, of in enumerate(benchmark.keys)}
         tables = [Table([replace(models, heading=heading_of(of)), *metric_as_group(grids[of])]) for of in grids]
-        notes = [*table_notes(benchmark), ("", "intervals: --to csv, in Python .table")]
-        tables[-1] = replace(tables[-1], notes=notes)
+        tables[-1] = replace(tables[-1], notes=[*table_notes(benchmark), ("", "intervals: --to csv, in Python .table")])
     tables += [pair_table(benchmark, screen)] if len(benchmark.differences) else []
     return ["\n".join(filter(None, said)), *(text_table(table, screen) for table in tables)]
 

@@ -286,8 +286,8 @@ class Benchmark(Compared):
 
         Of a table that would be wider than the text of an article (345 pt), the datasets stand below each other, the
         best model of each first; if that is too wide, the primary metric alone has standard deviations; if that is too
-        wide too, or has more than 40 rows, it has the primary metric alone where this fits, and a comment names the
-        metrics that are left out.
+        wide too, or has more than 30 rows, it has the primary metric alone, if need be in columns of models; a comment
+        names the metrics that are left out.
 
         Parameters
         ----------
@@ -455,8 +455,7 @@ def benchmark(
         [part.mean_row(model, label, terms) for model in models for part in parts for label in keys],
         columns=list(cells.COLUMNS),
     ).astype(dict.fromkeys(cells.NUMBERS, np.float64))
-    differences = cells.difference_table(parts, models, table, terms)
-    differences = cells.with_separate(differences, parts, table, terms)
+    differences = cells.with_separate(cells.difference_table(parts, models, table, terms), parts, table, terms)
     values = table[table["metric"] == terms.metric].pivot(index="model", columns="dataset", values="mean")
     values = values.loc[list(models), list(datasets)].rename_axis(columns="dataset")
     records = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kgeval.base.checks import counted, grouped, listed
@@ -19,7 +20,7 @@ from kgeval.benchmarks.verdict import why_none
 from kgeval.comparison.rows import NO_RUN
 from kgeval.comparison.texts import protocol_comment, ties_line
 from kgeval.display.differences import moved_words, shown_differences
-from kgeval.display.media import LONG, TEXT_WIDTH, latex_width, long_table
+from kgeval.display.media import TEXT_WIDTH, latex_width, long_table
 from kgeval.display.table import BOLD, Cell, Column, Note, Table, value_cell
 from kgeval.metrics.grammar import display_of
 from kgeval.results.evaluation_result import ranks_words
@@ -29,6 +30,7 @@ if TYPE_CHECKING:  # these modules import this one
 
 MAX_ROWS = 12  # differences in a terminal; if there are more, only those of the best models
 CHANCE = ""  # in place of a model, whose name is never empty
+MAX_LATEX = 30  # rows of a table for a paper, which no page breaks
 MARK = "†"  # differs significantly from the baseline
 Rows = list[dict[Any, Any]]
 
@@ -164,7 +166,8 @@ def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> tuple[Table, list[s
     """Return the table for LaTeX, and the headings of the metrics that it lacks.
 
     If it is wider than the text of a page, the datasets stand below each other; if that is too wide, the primary metric
-    alone has standard deviations; if that is too wide too, or too long, the table has the primary metric alone.
+    alone has standard deviations; if that is too wide too, or too long, the table has the primary metric alone, in
+    columns of datasets, or else in columns of models.
 
     Parameters
     ----------
@@ -172,20 +175,24 @@ def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> tuple[Table, list[s
     siunitx : bool
     """
 
-    def misfit(table: Table) -> tuple[bool, bool]:
-        return latex_width(table, siunitx=siunitx) > TEXT_WIDTH, len(table.columns[0].cells) > LONG
-
+    width = partial(latex_width, siunitx=siunitx)
     headings = [display_of(metric).heading for metric in benchmark.keys]
-    lower_is_better = not benchmark.keys[benchmark.metric].higher_is_better
     whole, alone = (paper_table(benchmark, of, has_protocol=True, has_doubts=True) for of in ([], [benchmark.metric]))
-    columns = [
-        replace(column, cells=[replace(cell, deviation="") for cell in column.cells]) for column in whole.columns
-    ]
-    columns = [old if old.heading == headings[0] else new for old, new in zip(whole.columns, columns)]
+
+    def bare(column: Column) -> Column:
+        return replace(column, cells=[replace(cell, deviation="") for cell in column.cells])
+
+    columns = [one if one.heading == headings[0] else bare(one) for one in whole.columns]
     slim = replace(whole, columns=columns, notes=[*whole.notes, ("", f"standard deviations: {headings[0]} alone")])
-    tables = [one for of in (whole, slim, alone) for one in (of, long_table(of, "dataset", lower_is_better))]
-    chosen = min(tables, key=misfit)
-    return chosen, headings[1:] if tables.index(chosen) > 3 else []
+    models, *values = alone.columns
+    rows = zip(models.cells[:-1], zip(*(column.cells for column in values)))  # without chance
+    turned = [Column(model.text, row, group=values[0].heading) for model, row in rows]
+    other = replace(alone, columns=[Column.of_labels("dataset", benchmark.datasets), *turned])
+    for table in (whole, slim):
+        for one in (table, long_table(table, "dataset", not benchmark.keys[benchmark.metric].higher_is_better)):
+            if width(one) <= TEXT_WIDTH and len(one.columns[0].cells) <= max(MAX_LATEX, len(models.cells)):
+                return one, []
+    return (alone if width(alone) <= TEXT_WIDTH else min(alone, other, key=width)), headings[1:]
 
 
 def pair_table(benchmark: Benchmark, screen: Screen = PIPE) -> Table:

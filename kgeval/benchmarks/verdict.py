@@ -202,8 +202,8 @@ def _best_on(benchmark: Benchmark, dataset: str) -> str:
     """Return which model is best on a dataset, or which cannot be told apart, with numbers."""
     sentence, where = _sentence(benchmark, dataset), shown_name(dataset)
     best, *tied = map(model_name, sentence.leaders)
-    row = row_of(sentence.rows, benchmark.metric, *(*sentence.leaders, *sentence.beaten)[:2])
-    mark = OTHERWISE * is_otherwise(row)
+    pair = (*sentence.leaders, *sentence.beaten)[:2]
+    mark = OTHERWISE * is_otherwise(row_of(sentence.rows, benchmark.metric, *pair))
     if not tied:
         return f"{best} is best on {where}: {sentence.against()}{mark}"
     lead = f"{best} - {tied[0]}: {sentence.difference(sentence.leaders[1])}{mark}"

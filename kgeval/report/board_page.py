@@ -94,8 +94,7 @@ def _sections(board: Board, title: str) -> list[page.Section]:
     names = _names(board.tables)
     details = [*_behind(board.tables, names), f"{board.sentence()}. {NO_TEST}"]
     notes = [f"{note.rstrip('.')}." for note in board.notes]
-    tables = [_leaders(board.tables, names), *_matrix(board.tables, names)]
-    parts = [*tables, *page.cautions(notes, page.N_OPEN)]
+    parts = [_leaders(board.tables, names), *_matrix(board.tables, names), *page.cautions(notes, page.N_OPEN)]
     made = [page.first_section(title, _headline(board.tables, names) or "no ranked run", "", details, parts, "Board")]
     made += [_table_section(one, i, name) for i, (one, name) in enumerate(zip(board.tables, names), 1)]
     if board.unread:

@@ -69,11 +69,9 @@ __all__ = [
 ]
 __dir__ = shows_only(__all__)
 
-__getattr__ = answers_old_names(
-    "kgeval.report.plots",
-    steps="print(kgeval.metrics.retrieval.steps(...)): the table",
-    calibration_curve="sklearn.calibration.CalibrationDisplay.from_predictions(labels, probabilities)",
-)
+STEPS = "print(kgeval.metrics.retrieval.steps(...)): the table"
+CALIBRATION = "sklearn.calibration.CalibrationDisplay.from_predictions(labels, probabilities)"
+__getattr__ = answers_old_names("kgeval.report.plots", steps=STEPS, calibration_curve=CALIBRATION)
 
 Ranked = Results | Comparison | Benchmark
 GroupTables = Ranked | pd.DataFrame | Sequence[EvaluationResult | pd.DataFrame]

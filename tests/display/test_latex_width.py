@@ -67,7 +67,7 @@ def test_four_models_two_datasets_and_two_metrics(runs, tmp_path, siunitx):
 @pytest.mark.parametrize("seeds", [(1,), (1, 2, 3)])
 @pytest.mark.parametrize("n_datasets", [4, 8])
 def test_many_datasets_and_three_metrics(tmp_path, n_datasets, seeds, siunitx):
-    """Four datasets keep the primary metric alone; of eight, each is a row."""
+    """Four datasets stand below each other; of eight, each is a row, with the primary metric alone."""
     runs = {
         (name, seed, dataset): cases.run_of(12 + i, "ABC"[place % 3], 10 * place + seed)
         for place, name in enumerate(NAMES[:4])
