@@ -174,24 +174,23 @@ def fitting_table(benchmark: Benchmark, *, siunitx: bool) -> tuple[Table, list[s
     benchmark : Benchmark
     siunitx : bool
     """
-
-    width = partial(latex_width, siunitx=siunitx)
-    headings = [display_of(metric).heading for metric in benchmark.keys]
-    whole, alone = (paper_table(benchmark, of, has_protocol=True, has_doubts=True) for of in ([], [benchmark.metric]))
+    width, made = partial(latex_width, siunitx=siunitx), partial(paper_table, has_protocol=True, has_doubts=True)
+    headings, whole = [display_of(metric).heading for metric in benchmark.keys], made(benchmark)
 
     def bare(column: Column) -> Column:
         return replace(column, cells=[replace(cell, deviation="") for cell in column.cells])
 
     columns = [one if one.heading == headings[0] else bare(one) for one in whole.columns]
     slim = replace(whole, columns=columns, notes=[*whole.notes, ("", f"standard deviations: {headings[0]} alone")])
+    for table in (whole, slim):
+        for one in (table, long_table(table, "dataset", not benchmark.keys[benchmark.metric].higher_is_better)):
+            if width(one) <= TEXT_WIDTH and len(one.columns[0].cells) <= max(MAX_LATEX, len(whole.columns[0].cells)):
+                return one, []
+    alone = made(benchmark, [benchmark.metric])
     models, *values = alone.columns
     rows = zip(models.cells[:-1], zip(*(column.cells for column in values)))  # without chance
     turned = [Column(model.text, row, group=values[0].heading) for model, row in rows]
     other = replace(alone, columns=[Column.of_labels("dataset", benchmark.datasets), *turned])
-    for table in (whole, slim):
-        for one in (table, long_table(table, "dataset", not benchmark.keys[benchmark.metric].higher_is_better)):
-            if width(one) <= TEXT_WIDTH and len(one.columns[0].cells) <= max(MAX_LATEX, len(models.cells)):
-                return one, []
     return (alone if width(alone) <= TEXT_WIDTH else min(alone, other, key=width)), headings[1:]
 
 

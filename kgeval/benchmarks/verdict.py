@@ -122,8 +122,8 @@ def _headline(benchmark: Benchmark, leaders: Mapping[str, Sequence[str]], *, has
             marks = {row["dataset"]: OTHERWISE for row in won.to_dict("records") if is_otherwise(row)}
             over = [f" over {model_name(of, MAX_SHORT)}" * has_rivals for of in rivals]
             on = [f"{shown_name(name, MAX_SHORT)}{marks.get(name, '')}" for name in datasets]
-            named = [(size, f"{of}{copied.get(name, '')}") for name, size, of in zip(datasets, sizes, over)]
-            shown = [f"{name} (+{written(size, decimals)}{more})" for name, (size, more) in zip(on, named)]
+            parts = zip(on, sizes, over, (copied.get(name, "") for name in datasets))
+            shown = [f"{name} (+{written(size, decimals)}{of}{more})" for name, size, of, more in parts]
             ends = f"{written(sizes.min(), decimals)} to {written(sizes.max(), decimals)}"
             where = listed(shown) if len(on) <= MAX_WITH_NUMBERS else f"{listed(on, MAX_WITH_NUMBERS)} by {ends}"
             best.append(f"{model_name(found[0], MAX_SHORT)} on {where}")

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ Point = tuple[float, float]
 Box = tuple[float, float, float, float]  # x, y of one corner or end, x, y of the other
 Ticks = tuple[tuple[float, str], ...]
 GAP = (math.nan, math.nan)
+SPARE = 4  # characters by which a line of a broken label may be too long, so that no word breaks
 
 
 @dataclass(frozen=True)
@@ -233,3 +235,19 @@ def points_of(x: Any, y: Any) -> tuple[Point, ...]:
 def ticks_of(low: float, high: float, n: int = 5) -> Ticks:
     """Return about `n` round numbers between two limits, with their texts."""
     return tuple((value, f"{value:,g}") for value in nice_ticks(low, high, n))
+
+
+def in_lines(label: str, limit: int) -> str:
+    """Return a label; of more than `limit` characters, in two lines, broken behind a slash where this is possible.
+
+    Examples
+    --------
+    >>> in_lines("/people/person/nationality (988)", 20), in_lines("people", 20), in_lines("x" * 8, 6)
+    ('/people/person/\\nnationality (988)', 'people', 'xxxxxx\\nxx')
+    """
+    if len(label) <= limit:
+        return label
+    breaks = {found.end(): found[0] for found in re.compile("[/_. ]").finditer(label, 3)}
+    longest = {at: max(limit + SPARE, at, len(label) - at) for at in (*breaks, limit)}
+    at = min(longest, key=lambda at: (longest[at], breaks.get(at) != "/", at not in breaks, -at))
+    return f"{label[:at].rstrip()}\n{label[at:]}"

@@ -179,8 +179,7 @@ def _draw_panel(panel: value.Panel, axes: Axes, style: Style) -> None:
         spine.set_visible(panel.has_frame and name in (side, "bottom"))
     for name, axis, found in (("x", axes.xaxis, panel.x), ("y", axes.yaxis, panel.y)):
         axes.set(**{f"{name}scale": "log" if found.is_log else "linear", f"{name}lim": (found.low, found.high)})
-        # Lines of a broken label may be a little longer, so that no word breaks.
-        texts = ["\n".join(short(line, limit + 4) for line in text.split("\n")) for _, text in found.ticks]
+        texts = [_lines(text, limit) for _, text in found.ticks]
         axis.set_major_locator(FixedLocator([place for place, _ in found.ticks]))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FixedFormatter(texts))
@@ -198,10 +197,14 @@ def _draw_panel(panel: value.Panel, axes: Axes, style: Style) -> None:
     for y, text in panel.right:
         at, gap = ((0.0, y), (-3.5, 0.0)) if panel.is_mirrored else ((1.0, y), (3.5, 0.0))
         look = {"xycoords": axes.get_yaxis_transform(), "color": GREY if signs and y not in signs else "black"}
-        text = "\n".join(short(line, limit + 4) for line in text.split("\n"))
-        _add_text(axes, at, text, style, gap, side, "center_baseline", **look)
+        _add_text(axes, at, _lines(text, limit), style, gap, side, "center_baseline", **look)
     for mark in panel.marks:
         _draw_mark(mark, axes, style)
+
+
+def _lines(text: str, limit: int) -> str:
+    """Return a label whose lines are shortened to about `limit` characters."""
+    return "\n".join(short(line, limit + value.SPARE) for line in text.split("\n"))
 
 
 def _add_text(

@@ -18,6 +18,7 @@ import pandas as pd
 
 from kgeval.base.checks import grouped
 from kgeval.base.wording import enough_decimals, signed
+from kgeval.display.differences import OTHERWISE
 from kgeval.metrics.grammar import display_of
 from kgeval.report.figure import Area, Axis, Bars, Dots, Figure, Line, Mark, Panel, Point, Texts, points_of, ticks_of
 
@@ -243,8 +244,7 @@ def values_by_group(
     axis : str
         The title of the axis of groups, for columns.
     """
-    step, n_models, seen = min(0.08 if axis else 0.22, 0.7 / len(frames)), len(frames), []
-    found = []
+    step, n_models, seen, found = min(0.08 if axis else 0.22, 0.7 / len(frames)), len(frames), [], []
     for m, frame in enumerate(frames.values()):
         rows = frame.reindex(groups)
         values, low, high = rows.reindex(columns=[key, f"{key} low", f"{key} high"]).to_numpy(dtype=np.float64).T
@@ -279,23 +279,6 @@ def row_height(labels: Sequence[str]) -> float:
     return 1.7 if any("\n" in label for label in labels) else 1.0
 
 
-def in_lines(label: str, limit: int) -> str:
-    """Return a label; of more than `limit` characters, in two lines, broken behind a slash where this is possible.
-
-    Examples
-    --------
-    >>> in_lines("/people/person/nationality (988)", 20), in_lines("people", 20), in_lines("x" * 8, 6)
-    ('/people/person/\\nnationality (988)', 'people', 'xxxxxx\\nxx')
-    """
-    if len(label) <= limit:
-        return label
-    breaks = {found.end(): found[0] for found in re.compile("[/_. ]").finditer(label, 3)}
-    # A line may be a little longer, so that no word breaks.
-    longest = {at: max(limit + 4, at, len(label) - at) for at in (*breaks, limit)}
-    at = min(longest, key=lambda at: (longest[at], breaks.get(at) != "/", at not in breaks, -at))
-    return f"{label[:at].rstrip()}\n{label[at:]}"
-
-
 def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str, winners: Sequence[str] = ()) -> Figure:
     """Return differences with their intervals, a row each; filled if decided.
 
@@ -328,7 +311,7 @@ def difference_rows(panels: Sequence[tuple[str, str, pd.DataFrame]], title: str,
         sizes, usual = values[:, 0], 4 if np.abs(values[:, 0]).max() <= 1.0 else 2
         digits = enough_decimals(sizes[rows["decided"].to_numpy(dtype=bool)], usual)
         marked = zip(sizes.tolist(), rows["turns"])
-        right = tuple((float(i), signed(size, digits) + "‡" * turns) for i, (size, turns) in enumerate(marked))
+        right = tuple((float(i), signed(size, digits) + OTHERWISE * turns) for i, (size, turns) in enumerate(marked))
         made.append(Panel(x, y, tuple(marks), len(found) * row_height(labels) + 0.2, right))
     kinds = {bool(one) for _, _, rows in panels for one in rows["decided"]}
     legend = [(name, Dots((), of, (True,))) for of, name in enumerate(winners)] + [("open: undecided", DECIDED[1][1])]

@@ -68,8 +68,8 @@ def cautions_of(report: Report) -> tuple[list[str], list[str]]:
     lines += [f"{which} are bounded: only their bounds are known." for which in bounded]
     lines += merged((name, line) for name, result in named for line in unknown_lines(result))
     dropped = [(name, sum(one.dropped.values()), one) for name, one in named]
-    dropped = [pair for pair in dropped if pair[1] > MIN_DROPPED * len(pair[2].table)]
-    lines += [f"{n:,} ranks of {name} were dropped: {', '.join(one.dropped)}." for name, n, one in dropped]
+    shown = [(f"{n:,} ranks of {name}", one) for name, n, one in dropped if n > MIN_DROPPED * len(one.table)]
+    lines += [f"{which} were dropped: {', '.join(one.dropped)}." for which, one in shown]
     rest = merged(pair for pair in said if pair not in doubts)
     of_results = (line for result in report.results for line in result.facts.get("leak_notes", []))
     known = {*lines, *(f"{line}." for line in (*leaking, *of_results))}

@@ -208,7 +208,7 @@ def relation_comparison(
     drawn = order[:limit]
     room = 7 * style_of(style).label // 8
     shown = distinct_labels([_named(label, names) for label in order], 2 * room - COUNT)
-    labels = [figures.in_lines(f"{label} ({found.sizes[of]:,.0f})", room) for of, label in zip(drawn, shown)]
+    labels = [value.in_lines(f"{label} ({found.sizes[of]:,.0f})", room) for of, label in zip(drawn, shown)]
     amount = f"{limit:,} of {len(order):,} with most ranks" if limit < len(order) else f"all {len(order):,} relations"
     heading = f"{display_of(found.key).heading} per relation (number of ranks){found.about}: {amount}"
     figure = found.figure(drawn, labels, heading)
@@ -322,7 +322,7 @@ def difference_plot(
     groups = [_named(label, names) for label in rows.index]
     counts = [f" ({n:,.0f})" for n in rows["n"]] if "n" in rows.columns and not is_pairs else [""] * len(groups)
     shown = distinct_labels(groups, 2 * room - COUNT)
-    labels = [figures.in_lines(label + n, room) for label, n in zip(shown, counts)]
+    labels = [value.in_lines(label + n, room) for label, n in zip(shown, counts)]
     labels = _pair_labels(rows, names, room) if is_pairs else labels
     turns = [is_otherwise(row) for row in rows.to_dict("records")] if is_pairs else False
     rows = rows.assign(decided=decided.astype(bool), label=labels, turns=turns)
@@ -362,11 +362,8 @@ def difference_plot(
     n_open = sum(int(part["low"].isna().sum()) for *_, part in parts)
     cautions = [f"{n_open:,} without an interval: too few triples differ"] if n_open and not is_pairs else []
     cautions += [size] if n_drawn < len(frame) and style == "paper" else []
-    cautions += (
-        [f"{OTHERWISE} decided otherwise with separate spreads"]
-        if any(part["turns"].any() for *_, part in parts)
-        else []
-    )
+    is_turned = any(part["turns"].any() for *_, part in parts)
+    cautions += [f"{OTHERWISE} decided otherwise with separate spreads"] if is_turned else []
     n = f", n = {int(rows['n'].max()):,}" if "n" in rows.columns and is_pairs and rows["n"].nunique() == 1 else ""
     on = f" on {printable(datasets[0])}" if len(datasets) == 1 else ""
     figure = figures.difference_rows(parts, f"{size}{on}{n}; filled: {rule}", winners)
